@@ -1,0 +1,132 @@
+/**
+ *  @file kit.hpp
+ *  @brief The kit: the operations a tower is written in, and the table one CPU class fills with its kernels.
+ *
+ *  A kit is any type with `wide_t`, `narrow_t` and the operations below. `serial::kit<scalar>` is plain loops over any
+ *  field; `kit_table_t` is function pointers, one table per CPU class, each starting as a copy of serial's.
+ *
+ *  Rules every operation keeps, in every class:
+ *  - the lane comes first; work may be split over rows, items, heads or outputs, never over what is summed;
+ *  - the order of a sum depends on the row's own item alone, not on the rows beside it (gradients of weights excepted:
+ *    they are sums over the batch, in the batch's order);
+ *  - narrow values are rounded to nearest even once, when stored; every sum is wide;
+ *  - outputs are set; a buffer whose name ends in `_sum` is added to. Outputs do not alias inputs unless said.
+ */
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include <uform/encoder/geometry.hpp>
+#include <uform/utilities/lane.hpp>
+#include <uform/utilities/scalar.hpp>
+
+namespace uform {
+
+/** A weight matrix in the order its kit reads it. `data` holds `pack_bytes(outputs, inputs)` bytes, 64-byte aligned. */
+struct packed_t {
+    void *data = nullptr;
+    std::size_t outputs = 0; // columns of the product
+    std::size_t inputs = 0;  // depth of the product
+};
+
+/** One direction of rotation per call: the backward of a rotation is the rotation by the opposite angle. */
+enum class rotation_t { forward_k, backward_k };
+
+template <typename wide_>
+struct attention_backward_t {
+    narrow_t<wide_> const *qkv;        // [tokens, 3 hidden], q and k already rotated
+    narrow_t<wide_> const *attended;   // [tokens, hidden], what the forward answered
+    wide_ const *lse;                  // [tokens, heads]
+    narrow_t<wide_> const *d_attended; // [tokens, hidden]
+    narrow_t<wide_> *d_qkv;            // [tokens, 3 hidden], set
+};
+
+template <typename wide_>
+struct rmsnorm_backward_t {
+    wide_ const *x;              // [rows, columns]
+    wide_ const *scale;          // [columns]
+    wide_ const *inverse_rms;    // [rows]
+    narrow_t<wide_> const *d_y;  // [rows, columns]
+    wide_ *d_x_sum;              // [rows, columns]
+    wide_ *d_scale_sum;          // [columns]
+};
+
+template <typename wide_>
+struct pool_backward_t {
+    narrow_t<wide_> const *states; // [tokens, hidden]
+    wide_ const *query;            // [hidden]
+    wide_ const *attention;        // [tokens, heads]: the weights alpha the forward answered
+    wide_ const *d_pooled;         // [items, hidden]
+    wide_ *d_states_sum;           // [tokens, hidden]
+    wide_ *d_query_sum;            // [hidden]
+};
+
+/**
+ *  Kernels of one CPU class. Products are `y[rows, outputs] = a[rows, inputs] * w[outputs, inputs]^T`.
+ *  The formulas are those of the model's definition (docs/DESIGN.md); `head` counts 64-wide slices of `hidden`.
+ */
+struct kit_table_t {
+    using wide_t = float;
+    using narrow_t = bf16_t;
+    using wide = float const *;    // an input
+    using narrow = bf16_t const *; // an input
+
+    char const *name;
+
+    // Weights. `pack` takes `count` rows of a row-major [outputs, inputs] matrix, from row `first` on, where `first` and
+    // `count` are multiples of 64 or end at `outputs`. `pack_transposed` packs all of it for `a[rows, outputs] * w`: the
+    // target has `outputs` and `inputs` exchanged.
+    std::size_t (*pack_bytes)(std::size_t outputs, std::size_t inputs) noexcept;
+    void (*pack)(narrow source, std::size_t first, std::size_t count, packed_t target) noexcept;
+    void (*pack_transposed)(narrow source, packed_t target) noexcept;
+
+    // Products. `addend` [rows, outputs] may be null and may be `y`.
+    void (*gemm)(lane_t &, std::size_t rows, narrow a, packed_t w, bf16_t *y) noexcept;
+    void (*gemm_wide)(lane_t &, std::size_t rows, narrow a, packed_t w, wide addend, float *y) noexcept;
+    // d_w_sum[outputs, inputs] += d_y[rows, outputs]^T * a[rows, inputs]
+    void (*gemm_backward_weight)(lane_t &, std::size_t rows, std::size_t outputs, std::size_t inputs, narrow d_y, narrow a,
+                                 float *d_w_sum) noexcept;
+
+    // y = x / rms(x) * scale, epsilon 1e-6; inverse_rms [rows] is kept for the backward.
+    void (*rmsnorm)(lane_t &, std::size_t rows, std::size_t columns, wide x, wide scale, bf16_t *y,
+                    float *inverse_rms) noexcept;
+    void (*rmsnorm_backward)(lane_t &, std::size_t rows, std::size_t columns, rmsnorm_backward_t<float> const &) noexcept;
+
+    // Turns the q and k thirds of qkv [tokens, 3 hidden] in place; rotary [tokens, 64] holds 32 cosines, then 32 sines.
+    void (*rope)(lane_t &, std::size_t tokens, std::size_t heads, wide rotary, rotation_t, bf16_t *qkv) noexcept;
+
+    // Ragged bidirectional attention within each item: softmax(q k^T / 8) v; lse [tokens, heads] is the natural-log
+    // sum of exponentials of the scaled scores.
+    void (*attention)(lane_t &, items_t, std::size_t heads, narrow qkv, bf16_t *attended, float *lse) noexcept;
+    void (*attention_backward)(lane_t &, items_t, std::size_t heads, attention_backward_t<float> const &) noexcept;
+
+    // gate_up [rows, 2 inner]: gate, then up. y [rows, inner] = silu(gate) * up.
+    void (*swiglu)(lane_t &, std::size_t rows, std::size_t inner, narrow gate_up, bf16_t *y) noexcept;
+    void (*swiglu_backward)(lane_t &, std::size_t rows, std::size_t inner, narrow gate_up, narrow d_y,
+                            bf16_t *d_gate_up) noexcept;
+    void (*silu)(lane_t &, std::size_t count, narrow x, bf16_t *y) noexcept;
+    void (*silu_backward)(lane_t &, std::size_t count, narrow x, narrow d_y, bf16_t *d_x) noexcept;
+
+    // x[t] = table[ids[t]]; the table is [258, hidden]. The sum walks tokens in order.
+    void (*gather_bytes)(lane_t &, std::size_t tokens, std::size_t hidden, std::uint16_t const *ids, narrow table,
+                         float *x) noexcept;
+    void (*scatter_bytes_sum)(lane_t &, std::size_t tokens, std::size_t hidden, std::uint16_t const *ids, wide d_x,
+                              float *d_table_sum) noexcept;
+
+    // Per head and item: alpha = softmax over tokens of (query_h . s_h / 8), pooled_h = sum of alpha s_h.
+    void (*pool)(lane_t &, items_t, std::size_t heads, narrow states, wide query, float *attention,
+                 float *pooled) noexcept;
+    void (*pool_backward)(lane_t &, items_t, std::size_t heads, pool_backward_t<float> const &) noexcept;
+
+    // y = x / |x|; a row of zeros stays zeros. Strides count elements. inverse_norm [rows] is kept for the backward.
+    void (*normalize_rows)(lane_t &, std::size_t rows, std::size_t columns, std::size_t stride, wide x, float *y,
+                           float *inverse_norm) noexcept;
+
+    void (*cast_rows)(lane_t &, std::size_t count, wide x, bf16_t *y) noexcept;
+    void (*widen_rows)(lane_t &, std::size_t count, narrow x, float *y) noexcept;
+};
+
+/** The table of `class_`, or null where this build has no kernels for it. Whether the machine runs it is another question. */
+kit_table_t const *kit_of(uform_cpu_class_t class_) noexcept;
+
+} // namespace uform
