@@ -12,12 +12,12 @@
 
 namespace uform {
 
-inline constexpr std::size_t head_width_k = 64;    // one constant: every tier's heads are 64 wide
-inline constexpr std::size_t head_pairs_k = 32;    // rotary pairs (v[j], v[j + 32]) of a head
-inline constexpr std::size_t vocabulary_k = 258;   // 256 byte values, MASK, PAD
+inline constexpr std::size_t head_width_k = 64;  // one constant: every tier's heads are 64 wide
+inline constexpr std::size_t head_pairs_k = 32;  // rotary pairs (v[j], v[j + 32]) of a head
+inline constexpr std::size_t vocabulary_k = 258; // 256 byte values, MASK, PAD
 inline constexpr std::uint16_t mask_token_k = 256;
 inline constexpr std::uint16_t pad_token_k = 257;
-inline constexpr std::size_t byte_values_k = 256;  // what the decoder can answer
+inline constexpr std::size_t byte_values_k = 256; // what the decoder can answer
 inline constexpr float rmsnorm_epsilon_k = 1e-6f;
 
 struct geometry_t {

@@ -43,12 +43,12 @@ struct attention_backward_t {
 
 template <typename wide_>
 struct rmsnorm_backward_t {
-    wide_ const *x;              // [rows, columns]
-    wide_ const *scale;          // [columns]
-    wide_ const *inverse_rms;    // [rows]
-    narrow_t<wide_> const *d_y;  // [rows, columns]
-    wide_ *d_x_sum;              // [rows, columns]
-    wide_ *d_scale_sum;          // [columns]
+    wide_ const *x;             // [rows, columns]
+    wide_ const *scale;         // [columns]
+    wide_ const *inverse_rms;   // [rows]
+    narrow_t<wide_> const *d_y; // [rows, columns]
+    wide_ *d_x_sum;             // [rows, columns]
+    wide_ *d_scale_sum;         // [columns]
 };
 
 template <typename wide_>
@@ -73,9 +73,9 @@ struct kit_table_t {
 
     char const *name;
 
-    // Weights. `pack` takes `count` rows of a row-major [outputs, inputs] matrix, from row `first` on, where `first` and
-    // `count` are multiples of 64 or end at `outputs`. `pack_transposed` packs all of it for `a[rows, outputs] * w`: the
-    // target has `outputs` and `inputs` exchanged.
+    // Weights. `pack` takes `count` rows of a row-major [outputs, inputs] matrix, from row `first` on, where `first`
+    // and `count` are multiples of 64 or end at `outputs`. `pack_transposed` packs all of it for `a[rows, outputs] *
+    // w`: the target has `outputs` and `inputs` exchanged.
     std::size_t (*pack_bytes)(std::size_t outputs, std::size_t inputs) noexcept;
     void (*pack)(narrow source, std::size_t first, std::size_t count, packed_t target) noexcept;
     void (*pack_transposed)(narrow source, packed_t target) noexcept;
@@ -84,13 +84,14 @@ struct kit_table_t {
     void (*gemm)(lane_t &, std::size_t rows, narrow a, packed_t w, bf16_t *y) noexcept;
     void (*gemm_wide)(lane_t &, std::size_t rows, narrow a, packed_t w, wide addend, float *y) noexcept;
     // d_w_sum[outputs, inputs] += d_y[rows, outputs]^T * a[rows, inputs]
-    void (*gemm_backward_weight)(lane_t &, std::size_t rows, std::size_t outputs, std::size_t inputs, narrow d_y, narrow a,
-                                 float *d_w_sum) noexcept;
+    void (*gemm_backward_weight)(lane_t &, std::size_t rows, std::size_t outputs, std::size_t inputs, narrow d_y,
+                                 narrow a, float *d_w_sum) noexcept;
 
     // y = x / rms(x) * scale, epsilon 1e-6; inverse_rms [rows] is kept for the backward.
     void (*rmsnorm)(lane_t &, std::size_t rows, std::size_t columns, wide x, wide scale, bf16_t *y,
                     float *inverse_rms) noexcept;
-    void (*rmsnorm_backward)(lane_t &, std::size_t rows, std::size_t columns, rmsnorm_backward_t<float> const &) noexcept;
+    void (*rmsnorm_backward)(lane_t &, std::size_t rows, std::size_t columns,
+                             rmsnorm_backward_t<float> const &) noexcept;
 
     // Turns the q and k thirds of qkv [tokens, 3 hidden] in place; rotary [tokens, 64] holds 32 cosines, then 32 sines.
     void (*rope)(lane_t &, std::size_t tokens, std::size_t heads, wide rotary, rotation_t, bf16_t *qkv) noexcept;
@@ -126,7 +127,8 @@ struct kit_table_t {
     void (*widen_rows)(lane_t &, std::size_t count, narrow x, float *y) noexcept;
 };
 
-/** The table of `class_`, or null where this build has no kernels for it. Whether the machine runs it is another question. */
+/** The table of `class_`, or null where this build has no kernels for it. Whether the machine runs it is another
+ * question. */
 kit_table_t const *kit_of(uform_cpu_class_t class_) noexcept;
 
 } // namespace uform

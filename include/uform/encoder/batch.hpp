@@ -1,0 +1,95 @@
+/**
+ *  @file batch.hpp
+ *  @brief Arrow 2: items → batch. Ragged tokens without padding, and the rotary row of each token's coordinates.
+ *
+ *  A text item's byte i has coordinates (i, i, i), so its rotary rows are the first rows of one table of integer
+ *  positions. Pairs turn by coordinate * 10000^(-j / 32) (Su et al., 2021); pair j reads axis t, y, t, x for
+ *  j mod 4 = 0, 1, 2, 3. Angles are computed in double, so every class rotates by the same bits.
+ */
+#pragma once
+#include <cstring>
+#include <span>
+
+#include <uform/encoder/geometry.hpp>
+#include <uform/utilities/buffer.hpp>
+#include <uform/utilities/elementary.hpp>
+#include <uform/utilities/lane.hpp>
+
+namespace uform {
+
+/** Rows of 32 cosines and 32 sines, one for each integer position below the context. */
+template <typename wide_>
+class rotary_table_t {
+    buffer_t<wide_> rows_; // [context, 64]
+
+  public:
+    [[nodiscard]] bool build(std::size_t context) noexcept {
+        if (!rows_.resize(context * head_width_k)) return false;
+        double const ratio = exp_of(-log_of(10000.0) / double(head_pairs_k));
+        double frequency = 1;
+        for (std::size_t j = 0; j < head_pairs_k; ++j, frequency *= ratio)
+            for (std::size_t position = 0; position < context; ++position) {
+                double const angle = double(position) * frequency;
+                rows_[position * head_width_k + j] = wide_(cos_of(angle));
+                rows_[position * head_width_k + head_pairs_k + j] = wide_(sin_of(angle));
+            }
+        return true;
+    }
+    std::size_t context() const noexcept { return rows_.size() / head_width_k; }
+    std::size_t bytes() const noexcept { return rows_.size() * sizeof(wide_); }
+    wide_ const *row(std::size_t position) const noexcept { return rows_.data() + position * head_width_k; }
+};
+
+/** A packed slice of text items, as the entry and the blocks read it. */
+template <typename wide_>
+struct text_batch_t {
+    items_t items;            // offsets [count + 1]
+    std::uint16_t const *ids; // [tokens]
+    wide_ const *rotary;      // [tokens, 64]
+};
+
+/** Tokens of a text item: its bytes up to the context, or one PAD where it has none. */
+inline std::size_t text_tokens(std::size_t bytes, std::size_t context) noexcept {
+    return bytes == 0 ? 1 : bytes < context ? bytes : context;
+}
+
+/** Copies the first positions' rotary rows for every item of a batch; false when memory is out. */
+template <typename wide_>
+[[nodiscard]] bool claim_rotary(lane_t &lane, rotary_table_t<wide_> const &table, items_t items,
+                                text_batch_t<wide_> &batch) noexcept {
+    wide_ *rotary = lane.claim<wide_>(items.tokens() * head_width_k);
+    if (!rotary) return false;
+    for (std::size_t item = 0; item < items.count(); ++item) {
+        std::size_t const begin = items.offsets[item], tokens = items.offsets[item + 1] - begin;
+        std::memcpy(static_cast<void *>(rotary + begin * head_width_k), table.row(0),
+                    tokens * head_width_k * sizeof(wide_));
+    }
+    batch.items = items, batch.rotary = rotary;
+    return true;
+}
+
+/** Packs texts `[0, count)`, each cut to the context, into lane scratch; false when memory is out. */
+template <typename wide_, typename text_of_>
+[[nodiscard]] bool pack_texts(lane_t &lane, rotary_table_t<wide_> const &table, std::size_t count,
+                              text_of_ const &text_of, text_batch_t<wide_> &batch) noexcept {
+    std::uint32_t *offsets = lane.claim<std::uint32_t>(count + 1);
+    if (!offsets) return false;
+    offsets[0] = 0;
+    for (std::size_t item = 0; item < count; ++item)
+        offsets[item + 1] = offsets[item] + std::uint32_t(text_tokens(text_of(item).size(), table.context()));
+    std::uint16_t *ids = lane.claim<std::uint16_t>(offsets[count]);
+    if (!ids) return false;
+    for (std::size_t item = 0; item < count; ++item) {
+        std::span<unsigned char const> const text = text_of(item);
+        std::uint16_t *target = ids + offsets[item];
+        std::size_t const tokens = offsets[item + 1] - offsets[item];
+        if (text.empty())
+            target[0] = pad_token_k;
+        else
+            for (std::size_t i = 0; i < tokens; ++i) target[i] = text[i];
+    }
+    batch.ids = ids;
+    return claim_rotary(lane, table, items_t {{offsets, count + 1}}, batch);
+}
+
+} // namespace uform

@@ -1,0 +1,112 @@
+/**
+ *  @file tower.hpp
+ *  @brief The tower: arrows 3 to 5, ids → x → blocks → states, and the same path walked backward.
+ *
+ *  `residuals_t` is the only difference between serving and training: serving keeps one residual buffer that every
+ *  block rewrites, training keeps the input of each block, one after the other.
+ */
+#pragma once
+#include <uform/encoder/batch.hpp>
+#include <uform/encoder/block.hpp>
+#include <uform/encoder/heads.hpp>
+
+namespace uform {
+
+/** Weights of one tower, packed for one kit. */
+template <typename wide_>
+struct tower_weights_t {
+    geometry_t geometry;
+    narrow_t<wide_> const *embedding = nullptr; // [258, hidden]
+    buffer_t<block_weights_t<wide_>> blocks;    // [depth]
+    wide_ const *norm = nullptr;                // [hidden]
+    pool_weights_t<wide_> pool {};
+    packed_t tokens_projection;                    // empty where there is no token head
+    packed_t decoder, decoder_transposed;          // empty where there is no decoder
+    narrow_t<wide_> const *decoder_bias = nullptr; // [256]
+};
+
+/** The input of block i lies at `data + i * stride` [tokens, hidden]; a stride of zero rewrites one buffer. */
+template <typename wide_>
+struct residuals_t {
+    wide_ *data = nullptr;
+    std::size_t stride = 0;
+
+    wide_ *input(std::size_t block) const noexcept { return data + block * stride; }
+};
+
+/** What the final norm leaves behind. */
+template <typename wide_>
+struct states_t {
+    narrow_t<wide_> *states = nullptr; // [tokens, hidden]
+    wide_ *inverse_rms = nullptr;      // [tokens]
+
+    [[nodiscard]] bool claim(lane_t &lane, geometry_t const &geometry, std::size_t tokens) noexcept {
+        states = lane.claim<narrow_t<wide_>>(tokens * geometry.hidden);
+        inverse_rms = lane.claim<wide_>(tokens);
+        return !lane.failed();
+    }
+};
+
+/** Text enters, passes every block and the final norm. */
+template <typename kit_, typename wide_ = typename kit_::wide_t>
+void tower_forward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const &weights,
+                   text_batch_t<wide_> const &batch, residuals_t<wide_> const &residuals,
+                   states_t<wide_> const &out) noexcept {
+    geometry_t const &geometry = weights.geometry;
+    std::size_t const tokens = batch.items.tokens();
+    scratch_scope_t scope(lane);
+    block_stash_t<wide_> stash;
+    if (!stash.claim(lane, geometry, tokens)) return;
+    kit.gather_bytes(lane, tokens, geometry.hidden, batch.ids, weights.embedding, residuals.input(0));
+    block_items_t<wide_> const items {batch.items, batch.rotary};
+    for (std::size_t block = 0; block < geometry.depth; ++block) {
+        stash.middle = residuals.input(block + 1); // the block's output is added onto it in place
+        block_forward(kit, lane, geometry, weights.blocks[block], items, residuals.input(block),
+                      residuals.input(block + 1), stash);
+        if (lane.failed()) return;
+    }
+    kit.rmsnorm(lane, tokens, geometry.hidden, residuals.input(geometry.depth), weights.norm, out.states,
+                out.inverse_rms);
+}
+
+/** Gradients of one tower, as the backward adds to them. */
+template <typename wide_>
+struct tower_gradients_t {
+    wide_ *embedding_sum = nullptr;            // [258, hidden]
+    buffer_t<block_gradients_t<wide_>> blocks; // [depth]
+    wide_ *norm_sum = nullptr;                 // [hidden]
+    pool_gradients_t<wide_> pool {};
+    wide_ *tokens_projection_sum = nullptr; // [token_width, hidden]
+    wide_ *decoder_weight_sum = nullptr;    // [256, hidden]
+    wide_ *decoder_bias_sum = nullptr;      // [256]
+};
+
+/** From d_states [tokens, hidden] back to the embedding table; `residuals` hold every block's input. */
+template <typename kit_, typename wide_ = typename kit_::wide_t>
+void tower_backward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const &weights,
+                    tower_gradients_t<wide_> const &gradients, text_batch_t<wide_> const &batch,
+                    residuals_t<wide_> const &residuals, states_t<wide_> const &forward,
+                    wide_ const *d_states) noexcept {
+    geometry_t const &geometry = weights.geometry;
+    std::size_t const tokens = batch.items.tokens(), cells = tokens * geometry.hidden;
+    scratch_scope_t scope(lane);
+    block_stash_t<wide_> stash;
+    block_d_stash_t<wide_> d_stash;
+    stash.middle = lane.claim<wide_>(cells);
+    wide_ *d_x = lane.claim<wide_>(cells);
+    if (!stash.claim(lane, geometry, tokens) || !d_stash.claim(lane, geometry, tokens)) return;
+    std::fill(d_x, d_x + cells, wide_(0));
+    kit.cast_rows(lane, cells, d_states, d_stash.d_normed);
+    kit.rmsnorm_backward(lane, tokens, geometry.hidden,
+                         {residuals.input(geometry.depth), weights.norm, forward.inverse_rms, d_stash.d_normed, d_x,
+                          gradients.norm_sum});
+    block_items_t<wide_> const items {batch.items, batch.rotary};
+    for (std::size_t block = geometry.depth; block-- > 0;) {
+        block_backward(kit, lane, geometry, weights.blocks[block], gradients.blocks[block], items,
+                       residuals.input(block), d_x, stash, d_stash);
+        if (lane.failed()) return;
+    }
+    kit.scatter_bytes_sum(lane, tokens, geometry.hidden, batch.ids, d_x, gradients.embedding_sum);
+}
+
+} // namespace uform

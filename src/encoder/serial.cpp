@@ -1,0 +1,39 @@
+/**
+ *  @file serial.cpp
+ *  @brief The portable class: the serial kit over float as a table every other class starts from.
+ */
+#include <uform/encoder/serial.hpp>
+
+namespace uform {
+
+kit_table_t const &serial_table() noexcept {
+    using kit = serial::kit<float>;
+    static constexpr kit_table_t table = {
+        .name = "serial",
+        .pack_bytes = kit::pack_bytes,
+        .pack = kit::pack,
+        .pack_transposed = kit::pack_transposed,
+        .gemm = kit::gemm,
+        .gemm_wide = kit::gemm_wide,
+        .gemm_backward_weight = kit::gemm_backward_weight,
+        .rmsnorm = kit::rmsnorm,
+        .rmsnorm_backward = kit::rmsnorm_backward,
+        .rope = kit::rope,
+        .attention = kit::attention,
+        .attention_backward = kit::attention_backward,
+        .swiglu = kit::swiglu,
+        .swiglu_backward = kit::swiglu_backward,
+        .silu = kit::silu,
+        .silu_backward = kit::silu_backward,
+        .gather_bytes = kit::gather_bytes,
+        .scatter_bytes_sum = kit::scatter_bytes_sum,
+        .pool = kit::pool,
+        .pool_backward = kit::pool_backward,
+        .normalize_rows = kit::normalize_rows,
+        .cast_rows = kit::cast_rows,
+        .widen_rows = kit::widen_rows,
+    };
+    return table;
+}
+
+} // namespace uform
