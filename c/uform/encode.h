@@ -1,0 +1,207 @@
+/**
+ *  @file encode.h
+ *  @brief Turning texts, images, clips and recordings into vectors, choosing between bytes, and reranking.
+ *
+ *  Third of the four headers of the C ABI. Each verb is one batch through one model; a batch never changes an
+ *  item's bits, nor does the order of its items or the number of threads.
+ *
+ *  Shared by the encode verbs:
+ *  - Outputs are asked for by pointing at a view to fill. NULL skips the surface and its cost, and asking for more
+ *    never changes the bits of the rest. Asking for none is `invalid_argument`, as is an output without an `arena`.
+ *  - `embeddings` [count, dimensions] are rows of unit Euclidean length. `states` [tokens, hidden] are the tower's
+ *    normalized rows, one per token. `token_vectors` [tokens, token_width] are unit rows for late interaction
+ *    (ColBERT, arXiv:2004.12832), with the offsets of the states; `unsupported` where the model has no token head.
+ *  - `dimensions` keeps the first so many columns of each embedding, scaled back to unit length (Matryoshka
+ *    representations, arXiv:2205.13147). Zero: all. More than the model's is `shape_mismatch`.
+ *  - `outputs_scalar`: f32, bf16, f16, or i8 for unit rows; zero: f32. States as i8 are `unsupported`.
+ *  - An item without tokens is encoded as one PAD token: it has an ordinary embedding and one state row. No items at
+ *    all succeed with zero rows. A longer item than the context is cut and counted.
+ *  - One bad item fails the call with its index in `outcome.item`; NaN and infinity never land.
+ */
+#ifndef UFORM_ENCODE_H_
+#define UFORM_ENCODE_H_
+
+#include <uform/model.h>
+#include <uform/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What a batch cost. Written on success alone. */
+typedef struct uform_encode_stats_t {
+    size_t truncated; /**< items that did not fit the context whole */
+    size_t tokens;    /**< that went through the tower, over all items */
+} uform_encode_stats_t;
+typedef uform_encode_stats_t uform_text_encode_stats_t;
+typedef uform_encode_stats_t uform_image_encode_stats_t;
+typedef uform_encode_stats_t uform_video_encode_stats_t;
+typedef uform_encode_stats_t uform_audio_encode_stats_t;
+typedef uform_encode_stats_t uform_text_choose_stats_t;
+
+/** Encodes texts, a token per byte. Any bytes will do: NUL and invalid UTF-8 are tokens like others, and the cut at the
+ *  context falls between bytes. */
+typedef struct uform_text_encode_t {
+    uform_model_t model;
+    uform_executor_t executor;     /**< NULL: the calling thread */
+    uform_outcome_t *outcome;
+    uform_completion_t completion;
+    uform_tape_view_t texts;       /**< u8 */
+    size_t count;                  /**< texts */
+    size_t dimensions;
+    uform_rows_t *embeddings;
+    uform_rows_tape_t *states;
+    uform_rows_tape_t *token_vectors;
+    uform_arena_t arena;
+    uform_scalar_t outputs_scalar;
+    uform_text_encode_stats_t *stats; /**< optional */
+    uform_progress_t progress;     /**< counts texts */
+} uform_text_encode_t;
+UFORM_API void uform_text_encode(uform_text_encode_t *arguments);
+
+/** Encodes JPEG, PNG or WebP files, told apart by content. EXIF orientation is applied, CMYK and YCCK become RGB,
+ *  16-bit channels scale to 8, grey and palettes expand, colour is premultiplied by alpha, ICC profiles are ignored,
+ *  and an animation gives its first frame. Content of another format is `unknown_kind`. */
+typedef struct uform_image_encode_t {
+    uform_model_t model;
+    uform_executor_t executor;
+    uform_outcome_t *outcome;
+    uform_completion_t completion;
+    uform_tape_view_t files;       /**< u8, a whole file each */
+    size_t count;                  /**< files */
+    uform_limits_t limits;
+    size_t dimensions;
+    uform_rows_t *embeddings;
+    uform_rows_tape_t *states;
+    uform_rows_tape_t *token_vectors;
+    uform_arena_t arena;
+    uform_scalar_t outputs_scalar;
+    uform_image_encode_stats_t *stats;
+    uform_progress_t progress;     /**< counts files */
+} uform_image_encode_t;
+UFORM_API void uform_image_encode(uform_image_encode_t *arguments);
+
+/** Encodes pictures already decoded: 8-bit interleaved RGB, rows from the top, without padding. */
+typedef struct uform_image_encode_pixels_t {
+    uform_model_t model;
+    uform_executor_t executor;
+    uform_outcome_t *outcome;
+    uform_completion_t completion;
+    uform_tape_view_t pixels;      /**< u8; item i has `heights[i] * widths[i] * 3` of them, else `shape_mismatch` */
+    size_t const *heights;         /**< [count] pixels, above zero */
+    size_t const *widths;          /**< [count] pixels, above zero */
+    size_t count;                  /**< pictures */
+    size_t dimensions;
+    uform_rows_t *embeddings;
+    uform_rows_tape_t *states;
+    uform_rows_tape_t *token_vectors;
+    uform_arena_t arena;
+    uform_scalar_t outputs_scalar;
+    uform_image_encode_stats_t *stats;
+    uform_progress_t progress;     /**< counts pictures */
+} uform_image_encode_pixels_t;
+UFORM_API void uform_image_encode_pixels(uform_image_encode_pixels_t *arguments);
+
+/** Encodes MP4 or WebM clips. Frames take their times from the container; rotation metadata is applied, the sample
+ *  aspect ratio ignored, sound skipped. */
+typedef struct uform_video_encode_t {
+    uform_model_t model;
+    uform_executor_t executor;
+    uform_outcome_t *outcome;
+    uform_completion_t completion;
+    uform_tape_view_t files;       /**< u8, a whole file each */
+    size_t count;                  /**< files */
+    uform_limits_t limits;
+    size_t dimensions;
+    uform_rows_t *embeddings;
+    uform_rows_tape_t *states;
+    uform_rows_tape_t *token_vectors;
+    uform_arena_t arena;
+    uform_scalar_t outputs_scalar;
+    uform_video_encode_stats_t *stats;
+    uform_progress_t progress;     /**< counts files */
+} uform_video_encode_t;
+UFORM_API void uform_video_encode(uform_video_encode_t *arguments);
+
+/** Encodes WAV, FLAC, MP3 or Opus recordings: averaged to mono, then resampled; codec delay and padding are trimmed. */
+typedef struct uform_audio_encode_t {
+    uform_model_t model;
+    uform_executor_t executor;
+    uform_outcome_t *outcome;
+    uform_completion_t completion;
+    uform_tape_view_t files;       /**< u8, a whole file each */
+    size_t count;                  /**< files */
+    uform_limits_t limits;
+    size_t dimensions;
+    uform_rows_t *embeddings;
+    uform_rows_tape_t *states;
+    uform_rows_tape_t *token_vectors;
+    uform_arena_t arena;
+    uform_scalar_t outputs_scalar;
+    uform_audio_encode_stats_t *stats;
+    uform_progress_t progress;     /**< counts files */
+} uform_audio_encode_t;
+UFORM_API void uform_audio_encode(uform_audio_encode_t *arguments);
+
+/** Encodes mono samples in [-1, 1]; NaN or infinity is `malformed`. */
+typedef struct uform_audio_encode_samples_t {
+    uform_model_t model;
+    uform_executor_t executor;
+    uform_outcome_t *outcome;
+    uform_completion_t completion;
+    uform_tape_view_t samples;     /**< f32 */
+    size_t sample_rate;            /**< hertz, of every item; zero: the model's own */
+    size_t count;                  /**< recordings */
+    size_t dimensions;
+    uform_rows_t *embeddings;
+    uform_rows_tape_t *states;
+    uform_rows_tape_t *token_vectors;
+    uform_arena_t arena;
+    uform_scalar_t outputs_scalar;
+    uform_audio_encode_stats_t *stats;
+    uform_progress_t progress;     /**< counts recordings */
+} uform_audio_encode_samples_t;
+UFORM_API void uform_audio_encode_samples(uform_audio_encode_samples_t *arguments);
+
+/** Scores each text's legal answers, one byte each, in one forward: the decoder reads a MASK token put after the text,
+ *  keeps the logits of the legal bytes, multiplies them by the group's inverse temperature (calibrated as in
+ *  arXiv:1706.04599), and takes their softmax. `unsupported` where the model has no byte decoder. */
+typedef struct uform_text_choose_t {
+    uform_model_t model;
+    uform_executor_t executor;
+    uform_outcome_t *outcome;
+    uform_completion_t completion;
+    uform_tape_view_t texts;       /**< u8, cut to one less than the context */
+    uform_tape_view_t choices;     /**< u8: the legal bytes of each text, all different; an item may have none */
+    uint32_t const *temperature_groups; /**< [count], below the model's `choice_temperature_groups`; NULL: all zero */
+    size_t count;                  /**< texts */
+    uform_rows_tape_t *probabilities; /**< [choices, 1], in the order of `choices`, summing to one per item */
+    uform_arena_t arena;
+    uform_scalar_t outputs_scalar; /**< f32, bf16 or f16; zero: f32 */
+    uform_text_choose_stats_t *stats;
+    uform_progress_t progress;     /**< counts texts */
+} uform_text_choose_t;
+UFORM_API void uform_text_choose(uform_text_choose_t *arguments);
+
+/** Scores documents against one query by late interaction: the mean over the query's token vectors of the largest inner
+ *  product with any of the document's (MaxSim, arXiv:2004.12832). Nothing is padded, and the table of all token pairs
+ *  is never stored. A query or a document without rows is `shape_mismatch`. Takes no model: the inputs are what
+ *  `token_vectors` of the encode verbs gave, from an arena or copied elsewhere. */
+typedef struct uform_rerank_t {
+    uform_executor_t executor;
+    uform_outcome_t *outcome;
+    uform_completion_t completion;
+    uform_rows_t query;            /**< [query tokens, width], f32, bf16, f16 or i8 */
+    uform_rows_tape_t documents;   /**< [document tokens, width], of the query's scalar and width */
+    size_t count;                  /**< documents: `documents.offsets` has one more */
+    uform_rows_t *scores;          /**< [count, 1], in the order of the documents; i8 inputs count as x / 127 */
+    uform_arena_t arena;           /**< not the one the inputs live in */
+    uform_scalar_t outputs_scalar; /**< f32, bf16 or f16; zero: f32 */
+    uform_progress_t progress;     /**< counts documents */
+} uform_rerank_t;
+UFORM_API void uform_rerank(uform_rerank_t *arguments);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
