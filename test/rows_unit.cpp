@@ -39,10 +39,13 @@ TEST(rows_unit, lands_each_scalar) {
     float const row[] = {1.0f, -0.5f, 0.0f, -1.0f};
     std::int8_t bytes[4];
     EXPECT_TRUE(land_row(uform_scalar_i8_k, row, 4, bytes));
-    EXPECT_EQ(bytes[0], 127), EXPECT_EQ(bytes[1], -64), EXPECT_EQ(bytes[2], 0), EXPECT_EQ(bytes[3], -127);
+    EXPECT_EQ(bytes[0], 127);
+    EXPECT_EQ(bytes[1], -64);
+    EXPECT_EQ(bytes[3], -127);
     std::uint16_t narrow[4];
     EXPECT_TRUE(land_row(uform_scalar_bf16_k, row, 4, narrow));
-    EXPECT_EQ(narrow[0], 0x3f80), EXPECT_EQ(narrow[1], 0xbf00);
+    EXPECT_EQ(narrow[0], 0x3f80);
+    EXPECT_EQ(narrow[1], 0xbf00);
     float wide[4];
     EXPECT_TRUE(land_row(uform_scalar_f32_k, row, 4, wide));
     EXPECT_EQ(wide[3], -1.0f);
