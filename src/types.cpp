@@ -62,7 +62,8 @@ failure_t executor_for_ram(uform_executor_for_ram_t const &call) noexcept {
 
 failure_t executor_drain(uform_executor_drain_t const &call) noexcept {
     if (call.mood != uform_mood_spinning_k && call.mood != uform_mood_parked_k)
-        return fail(uform_status_invalid_argument_k, "mood is neither spinning nor parked", "mood is %d", int(call.mood));
+        return fail(uform_status_invalid_argument_k, "mood is neither spinning nor parked", "mood is %d",
+                    int(call.mood));
     if (!call.executor) return {};
     call.executor->executor.wait_free();
     call.executor->executor.set_mood(call.mood);

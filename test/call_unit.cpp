@@ -223,7 +223,10 @@ TEST(call, progress_counts_up_and_stops_the_call) {
 
 TEST(call, a_stopped_handler_is_not_asked_again) {
     std::size_t calls = 0;
-    auto const refuse = [](std::size_t, std::size_t, void *context) { return ++*static_cast<std::size_t *>(context), false; };
+    auto const refuse = [](std::size_t, std::size_t, void *context) {
+        ++*static_cast<std::size_t *>(context);
+        return false;
+    };
     progress_t progress({refuse, &calls}, 10);
     for (int i = 0; i < 3; ++i) {
         lane_t lane;

@@ -2,7 +2,7 @@
  *  @file executor_unit.cpp
  *  @brief Threads: every index once, joins that wait, moods that sleep, deferral, contention, and the lowest failure.
  *
- *  Runs under ThreadSanitizer too. The sizes are those of a loop that ends in a second; UFORM_TEST_SCALE multiplies them.
+ *  Runs under ThreadSanitizer too. UFORM_TEST_SCALE multiplies the rounds.
  */
 #include <gtest/gtest.h>
 

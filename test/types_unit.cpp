@@ -28,7 +28,8 @@ void expect_round_trip(name_ name, from_ from, std::int32_t count) {
         EXPECT_EQ(from(view_of(spelled.substr(0, spelled.size() - 1))), -1) << spelled;
         EXPECT_EQ(from(view_of(spelled + '\0')), -1) << spelled;
     }
-    for (std::int32_t value : {-2, -1, count, count + 1, INT32_MAX, INT32_MIN}) EXPECT_STREQ(name(value), "unknown") << value;
+    for (std::int32_t value : {-2, -1, count, count + 1, INT32_MAX, INT32_MIN})
+        EXPECT_STREQ(name(value), "unknown") << value;
     for (std::string text : {"", "unknown", "Unknown", " ", "_"}) EXPECT_EQ(from(view_of(text)), -1) << text;
     EXPECT_EQ(from(uform_bytes_view_t {nullptr, 0}), -1);
 }
