@@ -4,7 +4,7 @@
 #   (nothing)     release, then the threaded tests under ThreadSanitizer, then the whole suite under ASan and UBSan
 #   --sanitize    the two sanitized runs alone
 #   --all         also what takes long: the learning checks
-# The whole suite runs last, so that the summary at the end is ctest's own and counts every test.
+# The whole suite runs last, so that the output closes on ctest's own summary of all engine tests, not of a part.
 set -euo pipefail
 
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
