@@ -14,8 +14,8 @@ BELOW = {"types": set(), "abi": {"types"}, "utilities": {"types"}, "encoder": {"
          "media": {"types", "utilities"}, "loaders": {"types", "utilities", "encoder", "media"},
          "train": {"types", "utilities", "encoder"}}
 BELOW |= dict.fromkeys(("src_stub", "python", "rust", "javascript", "swift"), {"types", "abi"})
-SOURCES = {".h", ".hpp", ".c", ".cc", ".cpp", ".cu", ".cuh", ".py", ".rs", ".js", ".ts", ".swift", ".sh", ".java", ".mm"}
-VENDOR = re.compile(r"lib(av|sw)\w+/|turbojpeg\.h|jpeglib\.h|spng\.h|webp/|cu(da|blas|dnn)\w*\.h|nccl|ucp/|ucs/|infiniband/")
+SOURCES = {".h", ".hpp", ".c", ".cpp", ".cu", ".cuh", ".py", ".rs", ".js", ".ts", ".swift", ".sh"}
+VENDOR = re.compile(r"lib(av|sw)\w+/|turbojpeg\.h|spng\.h|webp/|cu(da|blas|dnn)\w*\.h|nccl|uc[pst]/|infiniband/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.M)
 SPOKEN = re.compile(r"(?<!\w)(abort|terminate|_?_?exit|_Exit|quick_exit|v?f?printf|f?puts|putchar|f?putc|perror)\s*\(|"
                     r"\bstd::(cout|cerr|clog)\b|\bfmt::print")

@@ -15,7 +15,7 @@ is_installed() {
     [ "$(dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
-command -v dpkg-query >/dev/null && command -v apt-get >/dev/null ||
+{ command -v dpkg-query && command -v apt-get; } >/dev/null ||
     fail "this system has no apt; install by hand: ${packages[*]}"
 
 missing=()

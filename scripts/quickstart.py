@@ -30,7 +30,8 @@ METHODS = {"uform": "uform, as it ships", "fresh": "uform, trained just now", "b
            "tfidf": "character TF-IDF", "random": "random"}
 SHOWN = ("recall@1", "recall@10")
 QUESTIONS = (("Wie füge ich eine Fußzeile in mein Dokument ein?", "German: how do I add a footer to my document?"),
-             ("文書をパスワードで保護するにはどうすればよいですか？", "Japanese: how do I protect a document with a password?"),
+             ("文書をパスワードで保護するにはどうすればよいですか？",
+              "Japanese: how do I protect a document with a password?"),
              ("Как распечатать этикетки?", "Russian: how do I print labels?"))
 
 
@@ -64,7 +65,7 @@ def build_tools():
 
 
 def take_corpus():
-    """({language: file of held-out pairs}, mixture): the whole help, or the committed sample where there is no network."""
+    """({language: file of held-out pairs}, mixture): the whole help, or the committed sample without a network."""
     script = ROOT / "scripts/data/libreoffice.py"
     code = subprocess.run([sys.executable, script, "--output", CORPUS], cwd=ROOT, stdin=subprocess.DEVNULL).returncode
     if code == libreoffice.NO_NETWORK:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Scripts against answers worked out by hand: the corpus's rules, the baselines' figures, the house rules, the sample."""
+"""Scripts against answers worked out by hand: the corpus's rules, the baselines' figures, the house's, the sample's."""
 import array
 import json
 import pathlib
@@ -40,14 +40,16 @@ class Corpus(unittest.TestCase):
         self.assertFalse(libreoffice.is_held_out("d"))
 
     def test_held_out_pairs_repeat_no_training_page(self):
-        leaked, kept, short = "This sentence stands on a page to train on, too.", "This sentence is held out: " + "x" * 40, "Short"
+        leaked = "This sentence stands on a page to train on, too."
+        kept = "This sentence stands on a page held out, and nowhere else."
         trained, held = page_where(False), page_where(True)
         english = {trained: {"a": leaked, "b": "Twelve chars"},
-                   held: {"a": leaked, "b": kept, "c": short, "d": kept + " untranslated"}}
+                   held: {"a": leaked, "b": kept, "c": "Short", "d": kept + " untranslated"}}
         german = {trained: {"a": "Satz", "b": "Zwölf Zeichen"},
                   held: {"a": "Satz", "b": "Gehalten", "c": "Kurz", "d": kept + "untranslated", "e": "Ohne Gegenstück"}}
         training, test = libreoffice.Corpus(english).pairs("de", german)
-        self.assertEqual([(r["query"], r["document"]) for r in training], [("Satz", leaked), ("Zwölf Zeichen", "Twelve chars")])
+        self.assertEqual([(r["query"], r["document"]) for r in training],
+                         [("Satz", leaked), ("Zwölf Zeichen", "Twelve chars")])
         self.assertEqual([(r["query"], r["document"], r["lang"]) for r in test], [("Gehalten", kept, "de")])
         self.assertEqual(len({r["group"] for r in training + test}), 3)
 
@@ -76,8 +78,10 @@ class Baselines(unittest.TestCase):
 
     def test_figures(self):
         found = baselines.figures([1, 2, 20, 1.5])
-        self.assertEqual(found, {"recall@1": 0.25, "recall@5": 0.75, "recall@10": 0.75, "mrr": (1 + 1/2 + 1/20 + 2/3) / 4})
-        self.assertEqual(baselines.chance(4), {"recall@1": 0.25, "recall@5": 1, "recall@10": 1, "mrr": (1 + 1/2 + 1/3 + 1/4) / 4})
+        self.assertEqual(found, {"recall@1": 0.25, "recall@5": 0.75, "recall@10": 0.75,
+                                 "mrr": (1 + 1 / 2 + 1 / 20 + 2 / 3) / 4})
+        self.assertEqual(baselines.chance(4), {"recall@1": 0.25, "recall@5": 1, "recall@10": 1,
+                                               "mrr": (1 + 1 / 2 + 1 / 3 + 1 / 4) / 4})
 
     def test_cache_answers_until_the_file_changes(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -94,7 +98,7 @@ class Baselines(unittest.TestCase):
 
 class Sample(unittest.TestCase):
     def test_sizes_fields_and_no_leak(self):
-        training, test = read(ROOT / "scripts/data/sample/train.jsonl"), read(ROOT / "scripts/data/sample/test.jsonl")
+        training, test = (read(ROOT / f"scripts/data/sample/{part}.jsonl") for part in ("train", "test"))
         self.assertEqual((len(training), len(test)), (3500, 500))
         for record in training + test:
             self.assertEqual(list(record), ["query", "document", "lang", "group"])
@@ -136,8 +140,10 @@ class HouseRules(unittest.TestCase):
         self.refuses("include/uform/encoder/pool.hpp", '#include "../media/jpeg.hpp"', media)
         self.refuses("python/module.cpp", "#include <uform/encoder/tower.hpp>", tower)
         self.refuses("src/encoder/tower.cpp", "#include <uform/model.h>", "c/uform/model.h")
-        self.allows("src/encoder/tower.cpp", "#include <uform/types.h>\n#include <uform/utilities/lane.hpp>", "c/uform/types.h", lane)
-        self.allows("src/train.cpp", "#include <uform/media/jpeg.hpp>\n#include <uform/encoder/tower.hpp>", media, tower)
+        self.allows("src/encoder/tower.cpp", "#include <uform/types.h>\n#include <uform/utilities/lane.hpp>",
+                    "c/uform/types.h", lane)
+        self.allows("src/train.cpp", "#include <uform/media/jpeg.hpp>\n#include <uform/encoder/tower.hpp>",
+                    media, tower)
 
     def test_vendors_stay_out_of_headers(self):
         for header in ("turbojpeg.h", "libavcodec/avcodec.h", "cuda_runtime.h"):
@@ -145,9 +151,9 @@ class HouseRules(unittest.TestCase):
             self.allows("src/media/jpeg.cpp", f"#include <{header}>")
 
     def test_engine_neither_prints_nor_ends(self):
-        for call in ("std::abort()", "exit(1)", "std::fprintf(stderr, x)", "puts(x)", "std::cerr << x", "std::terminate()"):
+        for call in ("std::abort()", "exit(1)", "std::fprintf(stderr, x)", "puts(x)", "std::cerr << x", "fmt::print(x)"):
             self.refuses("src/encoder/x.cpp", f"void f() {{ {call}; }}")
-        self.allows("src/encoder/x.cpp", '// abort()\n/* exit(1) */ auto f() { return std::vsnprintf(b, 9, "puts(%s)", l); }')
+        self.allows("src/encoder/x.cpp", '// abort()\n/* exit(1) */ int f() { return vsnprintf(b, 9, "puts(%s)", l); }')
         self.allows("tools/x.cpp", "void f() { std::exit(1); }")
 
     def test_c_linkage_and_length(self):
@@ -162,7 +168,8 @@ class Quickstart(unittest.TestCase):
         header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }".ljust(117) + b"\n"
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder, "rows.npy")
-            file.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + struct.pack("<6f", *range(6)))
+            file.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header
+                             + struct.pack("<6f", *range(6)))
             self.assertEqual(quickstart.read_npy(file), [array.array("f", [0, 1, 2]), array.array("f", [3, 4, 5])])
             file.write_bytes(b"not one")
             self.assertRaises(quickstart.Failure, quickstart.read_npy, file)

@@ -107,7 +107,7 @@ def paragraphs_of(page):
 def read_package(path):
     """{page path: {id: text}} of a package, read as it unpacks: its thousands of files never touch the disk."""
     pages = {}
-    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", path], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as deb:
+    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", path], stdout=subprocess.PIPE) as deb:
         with tarfile.open(fileobj=deb.stdout, mode="r|") as files:
             for entry in files:
                 page = PAGE.search(entry.name)
