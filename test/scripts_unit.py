@@ -108,7 +108,8 @@ class Sample(unittest.TestCase):
         self.assertTrue(all(40 <= len(document) <= 300 for document in documents))
 
     def test_mixtures_find_the_sample_and_share_one_recipe(self):
-        mixtures = {file.stem: json.loads(file.read_text()) for file in (ROOT / "scripts/mixtures").glob("*_bitext.json")}
+        mixtures = {file.stem: json.loads(file.read_text())
+                    for file in (ROOT / "scripts/mixtures").glob("*_bitext.json")}
         sample = mixtures["sample_bitext"]
         for path in (sample["sources"][0]["path"], sample["validation"]["path"]):
             self.assertTrue((ROOT / "scripts/mixtures" / path).is_file(), path)
@@ -151,7 +152,8 @@ class HouseRules(unittest.TestCase):
             self.allows("src/media/jpeg.cpp", f"#include <{header}>")
 
     def test_engine_neither_prints_nor_ends(self):
-        for call in ("std::abort()", "exit(1)", "std::fprintf(stderr, x)", "puts(x)", "std::cerr << x", "fmt::print(x)"):
+        for call in ("std::abort()", "exit(1)", "std::fprintf(stderr, x)", "puts(x)", "fmt::print(x)",
+                     "std::cerr << x"):
             self.refuses("src/encoder/x.cpp", f"void f() {{ {call}; }}")
         self.allows("src/encoder/x.cpp", '// abort()\n/* exit(1) */ int f() { return vsnprintf(b, 9, "puts(%s)", l); }')
         self.allows("tools/x.cpp", "void f() { std::exit(1); }")
