@@ -57,7 +57,7 @@ failure_t check_range(char const *field, std::size_t value, std::size_t first, s
 
 /** "[3, 4]", for messages. */
 struct shown_shape_t {
-    char text[64] = {};
+    char text[96] = {};
     shown_shape_t(std::size_t const *shape, std::size_t rank) noexcept {
         std::size_t used = 0;
         for (std::size_t axis = 0; axis < rank && axis < 3; ++axis)
