@@ -5,6 +5,7 @@
 #include <uform/train/parameters.hpp>
 
 #include <uform/encoder/binding.hpp>
+#include <uform/utilities/random.hpp>
 
 namespace uform {
 namespace {
@@ -55,7 +56,7 @@ tensor_view_t parameters_t::view_of(tensor_spec_t const &spec) const noexcept {
     view.column_means = view.row_means + sizes.row_means;
     view.first_moment = view.column_means + sizes.column_means;
     view.rows = spec.rows, view.columns = spec.columns;
-    view.stream = std::uint32_t(spec.index);
+    view.stream = stream_of_name(spec.name());
     view.decay = spec.is_matrix();
     if (spec.role == tensor_role_t::log_inverse_temperature_k) view.maximum = 4.6051702f; // log 100
     return view;

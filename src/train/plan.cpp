@@ -30,6 +30,26 @@ failure_t step_t::plan() noexcept {
     return {};
 }
 
+/** Packs as a device's rows would, so that what is cut and what is dropped does not depend on where a run trains. */
+failure_t step_t::keep_items() noexcept {
+    trainer_options_t const &options = trainer_.options_;
+    std::size_t const count = items_.count;
+    std::uint32_t *lengths = lane_.claim<std::uint32_t>(count), *kept = lane_.claim<std::uint32_t>(count);
+    placement_t *placements = lane_.claim<placement_t>(count);
+    if (lane_.failed()) return out_of_memory();
+    for (std::size_t item = 0; item < count; ++item)
+        lengths[item] = std::uint32_t(std::min<std::size_t>(items_.text(item).size(), UINT32_MAX));
+    packing_limits_t const limits {options.batch.max_rows_per_device, options.batch.max_columns_per_row,
+                                   options.batch.max_segments_per_device, options.batch.max_bags_per_device};
+    packing_t const packing = pack_items(lane_, limits, {lengths, count}, items_.bags, placements);
+    if (lane_.failed()) return lane_.failure();
+    for (std::size_t i = 0; i < packing.placed; ++i) kept[i] = placements[i].item;
+    std::sort(kept, kept + packing.placed);
+    kept_ = {kept, packing.placed};
+    truncated_ = packing.truncated, trainer_.dropped_ += packing.dropped;
+    return {};
+}
+
 failure_t step_t::cut_chunks() noexcept {
     std::size_t const count = kept_.size();
     chunk_t *chunks = lane_.claim<chunk_t>(count);
@@ -67,6 +87,29 @@ failure_t step_t::claim_chunk(chunk_t &chunk) noexcept {
     if (trainer_.options_.contrasts() && !chunk.pool.claim(lane_, geometry(), chunk.batch.items))
         return out_of_memory();
     return trainer_.options_.masks() ? mask_chunk(chunk) : failure_t {};
+}
+
+/** Shows the tower a corrupted chunk and remembers which bytes it hides; draws are keyed by the item, not its place. */
+failure_t step_t::mask_chunk(chunk_t &chunk) noexcept {
+    std::size_t const tokens = chunk.batch.items.tokens();
+    chunk.covered = lane_.claim<std::uint32_t>(tokens), chunk.targets = lane_.claim<std::uint8_t>(tokens);
+    if (lane_.failed()) return out_of_memory();
+    for (std::size_t kept = chunk.first; kept < chunk.last; ++kept) {
+        std::span<unsigned char const> const text = items_.text(kept_[kept]).first(
+            std::min(items_.text(kept_[kept]).size(), geometry().context));
+        if (text.empty()) continue; // one PAD, which hides nothing
+        std::uint32_t const begin = chunk.batch.items.offsets[kept - chunk.first];
+        std::uint32_t *covered = chunk.covered + chunk.covered_count;
+        mask_key_t const key {trainer_.options_.seed, trainer_.steps_done_ + 1, kept_[kept]};
+        std::size_t const count = corrupt_text(trainer_.options_.masking, key, text, chunk.batch.ids + begin, covered);
+        for (std::size_t i = 0; i < count; ++i) {
+            chunk.targets[chunk.covered_count + i] = text[covered[i]];
+            covered[i] += begin;
+        }
+        chunk.covered_count += count;
+    }
+    covered_ += chunk.covered_count;
+    return {};
 }
 
 /** Relations over kept items: as given where all were kept, else with the edges of dropped items left out. */

@@ -15,7 +15,7 @@
 namespace uform {
 
 failure_t step_t::run(uform_trainer_step_stats_t *stats) noexcept {
-    lane_.scratch.reset(), lane_.clear();
+    lane_.scratch.reset(), lane_.clear(), wants_stats_ = stats;
     if (failure_t const failure = plan()) return failure;
     pack_weights();
     if (failure_t const failure = forward()) return failure;
@@ -66,10 +66,11 @@ failure_t step_t::score() noexcept {
     contrastive_loss_ = contrastive(lane, in, {d_embeddings_, parameters.gradient(theta), parameters.gradient(bias)});
 
     uform_regularizers_t const &regularizers = options.regularizers;
-    if (regularizers.coding_rate_weight > 0)
-        coding_rate_ = coding_rate(lane, coding_rate_t<float> {kept_.size(), hidden, regularizers.coding_rate_weight,
-                                                               regularizers.coding_rate_epsilon_squared, embeddings_},
-                                   d_embeddings_);
+    coding_rate_loss_ = coding_rate(lane, coding_rate_t<float> {kept_.size(), hidden, embeddings_, regularizers.coding_rate_weight,
+                                                                regularizers.coding_rate_epsilon_squared}, d_embeddings_);
+    lipschitz_loss_ = lipschitz(lane, lipschitz_t<float> {kept_.size(), hidden, embeddings_, regularizers.lipschitz_weight,
+                                                          options.seed, trainer_.steps_done_ + 1}, d_embeddings_);
+    if (wants_stats_) effective_rank_ = effective_rank(lane, kept_.size(), hidden, embeddings_);
     return lane.failure();
 }
 
@@ -95,6 +96,32 @@ void step_t::backward_chunk(chunk_t &chunk, tower_gradients_t<float> const &grad
         tower_backward(*trainer_.kit_, lane, weights, gradients, chunk.batch, chunk.residuals, chunk.states, d_states);
 }
 
+/** Masked text: the decoder reads the covered states; its loss is a mean over the step's covered positions. */
+void step_t::backward_masked(chunk_t &chunk, tower_gradients_t<float> const &gradients, float *d_states_sum,
+                             lane_t &lane) noexcept {
+    std::size_t const count = chunk.covered_count, hidden = geometry().hidden;
+    if (count == 0) return;
+    kit_table_t const &kit = *trainer_.kit_;
+    tower_weights_t<float> const &weights = trainer_.tower_.weights;
+    scratch_scope_t scope(lane);
+    bf16_t *states = lane.claim<bf16_t>(count * hidden), *d_narrow = lane.claim<bf16_t>(count * byte_values_k);
+    float *logits = lane.claim<float>(count * byte_values_k), *d_states = lane.claim<float>(count * hidden);
+    if (lane.failed()) return;
+    for (std::size_t i = 0; i < count; ++i)
+        std::copy_n(chunk.states.states + chunk.covered[i] * hidden, hidden, states + i * hidden);
+    kit.gemm_wide(lane, count, states, weights.decoder, nullptr, logits);
+    for (std::size_t i = 0; i < count * byte_values_k; ++i) logits[i] += widen(weights.decoder_bias[i % byte_values_k]);
+    float const scale = trainer_.options_.masking.text_weight / float(covered_);
+    chunk.masked_loss = masked_text(lane, masked_text_t<float> {count, logits, chunk.targets, scale}, logits);
+    kit.cast_rows(lane, count * byte_values_k, logits, d_narrow);
+    kit.gemm_backward_weight(lane, count, byte_values_k, hidden, d_narrow, states, gradients.decoder_weight_sum);
+    for (std::size_t i = 0; i < count * byte_values_k; ++i) gradients.decoder_bias_sum[i % byte_values_k] += logits[i];
+    kit.gemm_wide(lane, count, d_narrow, weights.decoder_transposed, nullptr, d_states);
+    for (std::size_t i = 0; i < count; ++i)
+        for (std::size_t j = 0; j < hidden; ++j)
+            d_states_sum[chunk.covered[i] * hidden + j] += d_states[i * hidden + j];
+}
+
 failure_t step_t::reduce() noexcept {
     parameters_t &parameters = trainer_.parameters_;
     constexpr std::size_t grain = 1 << 14;
@@ -118,16 +145,16 @@ failure_t step_t::reduce() noexcept {
 failure_t step_t::refuse_non_finite() noexcept {
     trainer_options_t const &options = trainer_.options_;
     std::uint64_t const step = trainer_.steps_done_ + 1;
-    loss_ = contrastive_loss_ + masked_loss_ * options.masking.text_weight -
-            options.regularizers.coding_rate_weight * coding_rate_ + options.regularizers.lipschitz_weight * lipschitz_;
+    for (chunk_t const &chunk : chunks_) masked_loss_ += chunk.masked_loss / double(std::max<std::size_t>(covered_, 1));
+    loss_ = contrastive_loss_ + masked_loss_ * options.masking.text_weight + coding_rate_loss_ + lipschitz_loss_;
     auto const refuse = [&](char const *term, double value) {
         return fail(uform_status_malformed_k, "a loss is not finite, so the step was not applied",
                     "the %s loss is %g at step %llu", term, value, (unsigned long long)step);
     };
     if (!std::isfinite(contrastive_loss_)) return refuse("contrastive", contrastive_loss_);
     if (!std::isfinite(masked_loss_)) return refuse("masked text", masked_loss_);
-    if (!std::isfinite(coding_rate_)) return refuse("coding rate", coding_rate_);
-    if (!std::isfinite(lipschitz_)) return refuse("Lipschitz", lipschitz_);
+    if (!std::isfinite(coding_rate_loss_)) return refuse("coding rate", coding_rate_loss_);
+    if (!std::isfinite(lipschitz_loss_)) return refuse("Lipschitz", lipschitz_loss_);
     std::size_t const tensor = find_non_finite(executor_.wide_lane(), trainer_.parameters_.views());
     if (tensor == no_tensor_k) return {};
     return fail(uform_status_malformed_k, "a gradient is not finite, so the step was not applied",
@@ -137,7 +164,7 @@ failure_t step_t::refuse_non_finite() noexcept {
 
 failure_t step_t::update() noexcept {
     std::uint64_t const step = trainer_.steps_done_ + 1;
-    learning_rate_ = learning_rate(trainer_.options_.schedule, step);
+    learning_rate_ = learning_rate_at(trainer_.options_.schedule, step);
     lane_t &lane = executor_.wide_lane();
     adafactor(lane, trainer_.parameters_.views(),
               {learning_rate_, trainer_.options_.seed, step, step - trainer_.moments_since_});
@@ -166,7 +193,9 @@ void step_t::report(uform_trainer_step_stats_t &stats) const noexcept {
     stats.masked_text_loss = float(masked_loss_);
     stats.truncated = truncated_, stats.dropped = std::exchange(trainer_.dropped_, 0);
     stats.gradient_norm = float(gradient_norm_);
-    stats.coding_rate = float(coding_rate_), stats.lipschitz = float(lipschitz_);
+    uform_regularizers_t const &regularizers = trainer_.options_.regularizers;
+    if (regularizers.coding_rate_weight > 0) stats.coding_rate = float(-coding_rate_loss_ / regularizers.coding_rate_weight);
+    if (regularizers.lipschitz_weight > 0) stats.lipschitz = float(lipschitz_loss_ / regularizers.lipschitz_weight);
     stats.effective_rank = float(effective_rank_), stats.tokens = tokens_;
 }
 

@@ -88,8 +88,9 @@ class step_t {
     float *d_embeddings_ = nullptr;                  // [kept, hidden]
     std::size_t tokens_ = 0, truncated_ = 0, covered_ = 0;
     float learning_rate_ = 0;
-    double loss_ = 0, contrastive_loss_ = 0, masked_loss_ = 0, coding_rate_ = 0, lipschitz_ = 0, gradient_norm_ = 0;
-    double effective_rank_ = 0;
+    bool wants_stats_ = false;
+    double loss_ = 0, contrastive_loss_ = 0, masked_loss_ = 0, coding_rate_loss_ = 0, lipschitz_loss_ = 0;
+    double gradient_norm_ = 0, effective_rank_ = 0;
 };
 
 } // namespace uform

@@ -9,8 +9,10 @@
 #include <uform/train.h>
 
 #include <uform/encoder/packed_tower.hpp>
+#include <uform/train/masking.hpp>
 #include <uform/train/parameters.hpp>
 #include <uform/train/relations.hpp>
+#include <uform/train/schedule.hpp>
 #include <uform/utilities/executor.hpp>
 #include <uform/utilities/rows.hpp>
 
@@ -23,11 +25,11 @@ struct trainer_options_t {
     model_options_t model;
     uform_batch_shape_t batch {};
     uform_objective_t objective = uform_objective_masked_k;
-    uform_masking_t masking {};
+    masking_t masking {};
     uform_contrastive_t contrastive {}; // its widths point into `widths`
     std::size_t widths[matryoshka_limit_k] = {};
     uform_regularizers_t regularizers {};
-    uform_schedule_t schedule {};
+    schedule_t schedule {};
     std::uint64_t seed = 0;
 
     bool masks() const noexcept { return objective != uform_objective_contrastive_k; }
