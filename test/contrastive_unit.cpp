@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "random_step.hpp"
+#include "reversed_team.hpp"
 
 namespace uform::testing {
 namespace {
@@ -179,7 +180,15 @@ TEST(contrastive_literals, by_hand) {
     }
 }
 
-/** A worker per lane slice, run one after another in reverse: what a pool may do at worst. */
+/** The float shortcut rounds once from double: half a unit in the last place, and the series' 1e-10. */
+TEST(contrastive_literals, softplus_in_float) {
+    for (double x = -80; x <= 80; x += 0.0625) {
+        pairs::soft_t<float> const got = pairs::soft(float(x));
+        EXPECT_NEAR(got.value, softplus(x), softplus(x) * (0x1p-24 + 1e-9)) << x;
+        EXPECT_NEAR(got.slope, 1 / (1 + std::exp(-x)), (0x1p-24 + 1e-9) / (1 + std::exp(-x))) << x;
+    }
+}
+
 TEST(contrastive_threads, same_bits_on_any_width) {
     random_step_t step(37, 48, 11);
     auto e = cast<float>(step.embeddings), t = cast<float>(step.theta), b = cast<float>(step.bias);
@@ -187,13 +196,8 @@ TEST(contrastive_threads, same_bits_on_any_width) {
         lane_t alone;
         auto const expected = answer(alone, step.input<float>(form, e, t, b), 2);
         for (std::size_t width : {2, 3, 5}) {
-            std::vector<lane_t> workers(width);
-            team_t team {nullptr, nullptr, workers.data(), width};
-            team.self = &team;
-            team.run = [](void *self, team_t::task_t task, void *context) noexcept {
-                for (std::size_t worker = static_cast<team_t *>(self)->count; worker-- > 0;) task(context, worker);
-            };
-            lane_t wide(team);
+            reversed_team_t team(width);
+            lane_t wide(team.team());
             auto const got = answer(wide, step.input<float>(form, e, t, b), 2);
             EXPECT_EQ(got.loss, expected.loss);
             EXPECT_EQ(got.d_embeddings, expected.d_embeddings);
