@@ -46,6 +46,7 @@ struct tensor_t {
 
 void update(tensor_t &tensor, bool decay, update_t const &update) {
     lane_t lane;
+    poison(lane);
     tensor_view_t const view = tensor.view(decay);
     adafactor(lane, {&view, 1}, update);
     ASSERT_FALSE(lane.failed());
@@ -77,7 +78,7 @@ TEST(optimizer_unit, a_vector_keeps_its_full_second_moment) {
 
 TEST(optimizer_unit, zero_gradient_only_decays) {
     for (std::size_t rows : {1, 3}) {
-        tensor_t tensor(rows, 5);
+        tensor_t tensor(rows, 13);
         std::fill(tensor.master.begin(), tensor.master.end(), 2.0f);
         for (std::uint64_t age = 1; age <= 4; ++age) update(tensor, rows > 1, {0.5f, 0, age, age});
         double const expected = rows > 1 ? 2 * std::pow(1 - 0.5 * 0.01, 4) : 2;
@@ -137,6 +138,7 @@ TEST(optimizer_unit, a_maximum_holds) {
     tensor_t tensor(1, 2);
     tensor.gradient = {-1, 1}, tensor.master = {4.6f, 4.6f};
     lane_t lane;
+    poison(lane);
     tensor_view_t view = tensor.view(false);
     view.maximum = 4.60517f;
     adafactor(lane, {&view, 1}, {0.1f, 0, 1, 1});
@@ -152,6 +154,7 @@ TEST(optimizer_unit, finds_what_is_not_finite) {
         std::vector<tensor_view_t> views;
         for (tensor_t &tensor : tensors) views.push_back(tensor.view(true));
         lane_t lane;
+        poison(lane);
         EXPECT_EQ(find_non_finite(lane, views), 1u) << bad;
         tensors[1].gradient[69 * 33 + 32] = 1e15f;
         EXPECT_EQ(find_non_finite(lane, views), no_tensor_k);
@@ -194,6 +197,23 @@ TEST(optimizer_rounding, small_updates_move_the_mean) {
     EXPECT_NEAR(mean, 1 - 4e-4, 5 * std::sqrt(4.0) * 0.5 * 0x1p-8 / 256);
 }
 
+TEST(optimizer_rounding, every_element_takes_its_own_draw) {
+    for (std::size_t columns : {64, 100, 7}) {
+        tensor_t narrow(131, columns), wide(131, columns);
+        for (tensor_t *tensor : {&narrow, &wide}) {
+            std::fill(tensor->master.begin(), tensor->master.end(), 1.0f);
+            std::fill(tensor->gradient.begin(), tensor->gradient.end(), 1.0f);
+        }
+        narrow.narrow_master();
+        update(narrow, false, {1e-3f, 21, 8, 1}), update(wide, false, {1e-3f, 21, 8, 1});
+        for (std::size_t e = 0; e < wide.master.size(); ++e) {
+            std::uint16_t bits[64];
+            rounding_bits({21, 0, 8}, e / 64, bits);
+            ASSERT_EQ(narrow.narrow[e].bits, round_stochastically(wide.master[e], bits[e % 64]).bits) << e;
+        }
+    }
+}
+
 TEST(optimizer_rounding, keys) {
     auto run = [](std::uint64_t seed, std::uint32_t stream, std::uint64_t step) {
         tensor_t tensor(3, 64);
@@ -203,6 +223,7 @@ TEST(optimizer_rounding, keys) {
         tensor_view_t view = tensor.view(false);
         view.stream = stream;
         lane_t lane;
+        poison(lane);
         adafactor(lane, {&view, 1}, {1e-3f, seed, step, 1});
         std::vector<std::uint16_t> bits;
         for (bf16_t x : tensor.narrow) bits.push_back(x.bits);
