@@ -58,7 +58,7 @@ void add_run(notes_t &notes, trainer_options_t const &options) noexcept {
     notes.add("schedule.min_learning_rate", options.schedule.min_learning_rate);
 }
 
-failure_t mismatch(std::string_view field, std::string_view saved, std::string_view asked) noexcept {
+failure_t refuse_resume(std::string_view field, std::string_view saved, std::string_view asked) noexcept {
     return fail(uform_status_config_mismatch_k, "resume does not continue this run", "%.*s: saved %.*s, asked %.*s",
                 int(field.size()), field.data(), int(saved.size()), saved.data(), int(asked.size()), asked.data());
 }
@@ -67,7 +67,7 @@ failure_t same_number(std::string_view field, std::size_t saved, std::size_t ask
     char a[24], b[24];
     if (saved == asked) return {};
     std::snprintf(a, sizeof(a), "%zu", saved), std::snprintf(b, sizeof(b), "%zu", asked);
-    return mismatch(field, a, b);
+    return refuse_resume(field, a, b);
 }
 
 std::uint64_t number_of(checkpoint_t const &checkpoint, std::string_view key) noexcept {
@@ -135,12 +135,12 @@ failure_t trainer_t::resume(std::string_view path, uform_progress_t const &progr
     if (failure_t const failure = same_number("context", saved.geometry.context, asked.context)) return failure;
     if (failure_t const failure = same_number("seed", notes.seed, options_.seed)) return failure;
     std::string_view const objective = uform_objective_name(options_.objective);
-    if (notes.objective != objective) return mismatch("objective", notes.objective, objective);
+    if (notes.objective != objective) return refuse_resume("objective", notes.objective, objective);
 
     std::size_t placed = 0;
     for (tensor_spec_t const &spec : parameters_.specs()) {
         tensor_t const *tensor = checkpoint.find(spec.name());
-        if (!tensor || !parameters_.copy_master(spec, *tensor)) return mismatch("tensor", "absent or of another shape", spec.name());
+        if (!tensor || !parameters_.copy_master(spec, *tensor)) return refuse_resume("tensor", "absent or of another shape", spec.name());
         if (failure_t const failure = refuse_non_finite(*tensor)) return failure;
         if (progress.callback && !progress.callback(++placed, parameters_.specs().size(), progress.context))
             return fail(uform_status_cancelled_k, "the progress handler stopped the load");
@@ -159,7 +159,7 @@ failure_t trainer_t::read_moments(std::string_view path) noexcept {
     add_run(asked, options_);
     for (metadata_entry_t const &entry : asked.entries()) {
         std::string_view const saved = checkpoint.metadata(entry.key).value_or("nothing");
-        if (saved != entry.value) return mismatch(entry.key, saved, entry.value);
+        if (saved != entry.value) return refuse_resume(entry.key, saved, entry.value);
     }
     for (tensor_spec_t const &spec : parameters_.specs()) {
         tensor_t const *tensor = checkpoint.find(spec.name());

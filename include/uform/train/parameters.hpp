@@ -8,6 +8,7 @@
  */
 #pragma once
 #include <uform/encoder/initialize.hpp>
+#include <uform/encoder/tensors.hpp>
 #include <uform/encoder/tower.hpp>
 #include <uform/encoder/weights.hpp>
 #include <uform/train/optimizer.hpp>
