@@ -27,7 +27,8 @@ std::string const header = R"({"__metadata__":{"format":"uform","prefix.query":"
                            R"("d":{"dtype":"F32","shape":[5,0],"data_offsets":[24,24]}})";
 
 // BF16 1, 2, 3, 4, 5, 6; F32 0.5, -0.5; F32 7
-std::string const data("\x80\x3f\x00\x40\x40\x40\x80\x40\xa0\x40\xc0\x40\x00\x00\x00\x3f\x00\x00\x00\xbf\x00\x00\xe0\x40", 24);
+std::string const
+    data("\x80\x3f\x00\x40\x40\x40\x80\x40\xa0\x40\xc0\x40\x00\x00\x00\x3f\x00\x00\x00\xbf\x00\x00\xe0\x40", 24);
 
 void expect_contents(checkpoint_t const &checkpoint) {
     ASSERT_EQ(checkpoint.tensors().size(), 4u);

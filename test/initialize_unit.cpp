@@ -76,8 +76,9 @@ void expect_local(std::vector<float> const &qkv, std::size_t hidden, std::size_t
 
 TEST(initialize, linear_weights_have_the_variance_of_their_fan_in) {
     model_options_t const model = model_of(128, 3);
-    for (char const *name : {"blocks.0.attention.qkv", "blocks.2.attention.qkv", "blocks.1.attention.output", "blocks.0.mlp.gate",
-                             "blocks.2.mlp.up", "pool.hidden", "tokens.projection", "decoder.weight"}) {
+    for (char const *name :
+         {"blocks.0.attention.qkv", "blocks.2.attention.qkv", "blocks.1.attention.output", "blocks.0.mlp.gate",
+          "blocks.2.mlp.up", "pool.hidden", "tokens.projection", "decoder.weight"}) {
         SCOPED_TRACE(name);
         expect_normal(values_of(model, name), 128, 1.0 / 128);
     }
@@ -123,17 +124,20 @@ TEST(initialize, local_heads_of_every_width) {
         std::size_t hidden;
         std::vector<int> first, second; // offsets by head in blocks 0 and 1
     };
-    for (expectation_t const &e : {expectation_t {128, {-1, 1}, {-2, 2}}, expectation_t {256, {-2, -1, 1, 2}, {-4, -3, 3, 4}},
-                                   expectation_t {384, {-2, -1, 1, 0, 0, 0}, {-4, -3, 3, 0, 0, 0}},
-                                   expectation_t {512, {-2, -1, 1, 2, 0, 0, 0, 0}, {-4, -3, 3, 4, 0, 0, 0, 0}}}) {
+    for (expectation_t const &e :
+         {expectation_t {128, {-1, 1}, {-2, 2}}, expectation_t {256, {-2, -1, 1, 2}, {-4, -3, 3, 4}},
+          expectation_t {384, {-2, -1, 1, 0, 0, 0}, {-4, -3, 3, 0, 0, 0}},
+          expectation_t {512, {-2, -1, 1, 2, 0, 0, 0, 0}, {-4, -3, 3, 4, 0, 0, 0, 0}}}) {
         std::vector<float> const qkv[] = {values_of(model_of(e.hidden, 3), "blocks.0.attention.qkv"),
                                           values_of(model_of(e.hidden, 3), "blocks.1.attention.qkv")};
         for (std::size_t block = 0; block < 2; ++block)
             for (std::size_t head = 0; head < e.hidden / 64; ++head) {
                 int const offset = (block ? e.second : e.first)[head];
                 EXPECT_EQ(local_offset(block, head, e.hidden / 64), offset);
-                if (offset) expect_local(qkv[block], e.hidden, head, offset);
-                else EXPECT_NE(qkv[block][(e.hidden + head * 64) * e.hidden], 1.0f);
+                if (offset)
+                    expect_local(qkv[block], e.hidden, head, offset);
+                else
+                    EXPECT_NE(qkv[block][(e.hidden + head * 64) * e.hidden], 1.0f);
             }
     }
     static constexpr int wide[] = {-2, -1, 1, 2, -2, -1, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0};

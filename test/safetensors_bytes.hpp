@@ -43,7 +43,8 @@ class folder_t {
     }
     std::string operator/(std::string const &name) const { return (path_ / name).string(); }
     std::size_t count() const {
-        return std::size_t(std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
+        return std::size_t(
+            std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
     }
 };
 

@@ -38,7 +38,8 @@ std::vector<std::string> listed(model_options_t const &options) {
         std::string line(spec.name());
         line.append(" ").append(name_of(spec.dtype)).append(" [");
         tensor_layout_t const layout = spec.layout();
-        for (std::size_t axis = 0; axis < layout.rank; ++axis) line.append(axis ? "," : "").append(std::to_string(layout.shape[axis]));
+        for (std::size_t axis = 0; axis < layout.rank; ++axis)
+            line.append(axis ? "," : "").append(std::to_string(layout.shape[axis]));
         EXPECT_EQ(spec.index, lines.size());
         lines.push_back(line.append("]"));
     });
@@ -89,19 +90,33 @@ void expect_malformed(std::string const &file, std::string const &detail) {
 } // namespace
 
 TEST(weights, tensors_in_the_order_of_the_file) {
-    EXPECT_EQ(listed(everything()),
-              (std::vector<std::string> {
-                  "text.embedding BF16 [258,128]",
-                  "blocks.0.attention.norm F32 [128]", "blocks.0.attention.qkv BF16 [384,128]",
-                  "blocks.0.attention.output BF16 [128,128]", "blocks.0.mlp.norm F32 [128]",
-                  "blocks.0.mlp.gate BF16 [512,128]", "blocks.0.mlp.up BF16 [512,128]", "blocks.0.mlp.down BF16 [128,512]",
-                  "blocks.1.attention.norm F32 [128]", "blocks.1.attention.qkv BF16 [384,128]",
-                  "blocks.1.attention.output BF16 [128,128]", "blocks.1.mlp.norm F32 [128]",
-                  "blocks.1.mlp.gate BF16 [512,128]", "blocks.1.mlp.up BF16 [512,128]", "blocks.1.mlp.down BF16 [128,512]",
-                  "norm F32 [128]", "pool.query BF16 [128]", "pool.hidden BF16 [128,128]", "pool.output BF16 [128,128]",
-                  "tokens.projection BF16 [64,128]", "decoder.weight BF16 [256,128]", "decoder.bias BF16 [256]",
-                  "choices.inverse_temperatures F32 [3]", "contrastive.log_inverse_temperature F32 [2]",
-                  "contrastive.bias F32 [2]", "late_interaction.log_inverse_temperature F32 [1]", "late_interaction.bias F32 [1]"}));
+    EXPECT_EQ(listed(everything()), (std::vector<std::string> {"text.embedding BF16 [258,128]",
+                                                               "blocks.0.attention.norm F32 [128]",
+                                                               "blocks.0.attention.qkv BF16 [384,128]",
+                                                               "blocks.0.attention.output BF16 [128,128]",
+                                                               "blocks.0.mlp.norm F32 [128]",
+                                                               "blocks.0.mlp.gate BF16 [512,128]",
+                                                               "blocks.0.mlp.up BF16 [512,128]",
+                                                               "blocks.0.mlp.down BF16 [128,512]",
+                                                               "blocks.1.attention.norm F32 [128]",
+                                                               "blocks.1.attention.qkv BF16 [384,128]",
+                                                               "blocks.1.attention.output BF16 [128,128]",
+                                                               "blocks.1.mlp.norm F32 [128]",
+                                                               "blocks.1.mlp.gate BF16 [512,128]",
+                                                               "blocks.1.mlp.up BF16 [512,128]",
+                                                               "blocks.1.mlp.down BF16 [128,512]",
+                                                               "norm F32 [128]",
+                                                               "pool.query BF16 [128]",
+                                                               "pool.hidden BF16 [128,128]",
+                                                               "pool.output BF16 [128,128]",
+                                                               "tokens.projection BF16 [64,128]",
+                                                               "decoder.weight BF16 [256,128]",
+                                                               "decoder.bias BF16 [256]",
+                                                               "choices.inverse_temperatures F32 [3]",
+                                                               "contrastive.log_inverse_temperature F32 [2]",
+                                                               "contrastive.bias F32 [2]",
+                                                               "late_interaction.log_inverse_temperature F32 [1]",
+                                                               "late_interaction.bias F32 [1]"}));
     EXPECT_EQ(count_tensors(everything()), 27u);
     EXPECT_EQ(count_tensors(bare(128, 2)), 19u);
 }
@@ -155,9 +170,13 @@ TEST(weights, options_and_notes_survive_a_file) {
 
 TEST(weights, absent_heads_are_absent) {
     model_options_t options;
-    std::string const file = saved(everything(), [](tensor_layout_t &t) {
-        return t.name.starts_with("text") || t.name.starts_with("blocks") || t.name == "norm" || t.name.starts_with("pool");
-    }, truth);
+    std::string const file = saved(
+        everything(),
+        [](tensor_layout_t &t) {
+            return t.name.starts_with("text") || t.name.starts_with("blocks") || t.name == "norm" ||
+                   t.name.starts_with("pool");
+        },
+        truth);
     failure_t const failure = options_of(file, options);
     ASSERT_FALSE(failure) << failure.message << ": " << failure.detail;
     EXPECT_EQ(listed(options), listed(bare(128, 2)));
@@ -165,29 +184,47 @@ TEST(weights, absent_heads_are_absent) {
 
 TEST(weights, tensors_that_do_not_fit_are_named_with_both_shapes) {
     auto const without = [](std::string_view name) {
-        return saved(everything(), [=](tensor_layout_t &t) { return t.name != name; }, truth);
+        return saved(
+            everything(), [=](tensor_layout_t &t) { return t.name != name; }, truth);
     };
     expect_malformed(without("blocks.1.mlp.up"), "tensor 'blocks.1.mlp.up'");
     expect_malformed(without("norm"), "tensor 'norm'");
     expect_malformed(without("decoder.bias"), "tensor 'decoder.bias'");
     expect_malformed(without("decoder.weight"), "tensor 'decoder.weight'");
     expect_malformed(without("contrastive.log_inverse_temperature"), "tensor 'contrastive.log_inverse_temperature'");
-    expect_malformed(saved(everything(), [](tensor_layout_t &t) {
-        if (t.name == "blocks.1.mlp.up") t.shape[0] = 256;
-        return true;
-    }, truth), "tensor 'blocks.1.mlp.up': [256, 128], expected [512, 128]");
-    expect_malformed(saved(everything(), [](tensor_layout_t &t) {
-        if (t.name == "norm") t.rank = 3, t.shape[0] = 1, t.shape[1] = 1, t.shape[2] = 128;
-        return true;
-    }, truth), "tensor 'norm': [1, 1, 128], expected [128]");
-    expect_malformed(saved(everything(), [](tensor_layout_t &t) {
-        if (t.name == "norm") t.dtype = dtype_t::bf16_k;
-        return true;
-    }, truth), "tensor 'norm': BF16, expected F32");
-    expect_malformed(saved(everything(), [](tensor_layout_t &t) {
-        if (t.name == "pool.query") t.rank = 4, t.shape[0] = 0, t.shape[1] = t.shape[2] = t.shape[3] = SIZE_MAX;
-        return true;
-    }, truth), "tensor 'pool.query': [0, 18446744073709551615, 18446744073709551615, ...], expected [128]");
+    expect_malformed(saved(
+                         everything(),
+                         [](tensor_layout_t &t) {
+                             if (t.name == "blocks.1.mlp.up") t.shape[0] = 256;
+                             return true;
+                         },
+                         truth),
+                     "tensor 'blocks.1.mlp.up': [256, 128], expected [512, 128]");
+    expect_malformed(saved(
+                         everything(),
+                         [](tensor_layout_t &t) {
+                             if (t.name == "norm") t.rank = 3, t.shape[0] = 1, t.shape[1] = 1, t.shape[2] = 128;
+                             return true;
+                         },
+                         truth),
+                     "tensor 'norm': [1, 1, 128], expected [128]");
+    expect_malformed(saved(
+                         everything(),
+                         [](tensor_layout_t &t) {
+                             if (t.name == "norm") t.dtype = dtype_t::bf16_k;
+                             return true;
+                         },
+                         truth),
+                     "tensor 'norm': BF16, expected F32");
+    expect_malformed(saved(
+                         everything(),
+                         [](tensor_layout_t &t) {
+                             if (t.name == "pool.query")
+                                 t.rank = 4, t.shape[0] = 0, t.shape[1] = t.shape[2] = t.shape[3] = SIZE_MAX;
+                             return true;
+                         },
+                         truth),
+                     "tensor 'pool.query': [0, 18446744073709551615, 18446744073709551615, ...], expected [128]");
 }
 
 TEST(weights, metadata_that_makes_no_sense_is_named) {

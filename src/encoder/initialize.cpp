@@ -3,8 +3,8 @@
  *  @brief The rules of initialization, one tensor role at a time.
  *
  *  Local heads: column 0 of the residual stream starts as the constant 4, so column 0 of q and k acts as a bias before
- *  the rotation. A key turned by its place and a query turned by its place and by `offset` more agree most where they lie
- *  `offset` apart; the fast pairs (j < 8 or 12) make that peak narrow.
+ *  the rotation. A key turned by its place and a query turned by its place and by `offset` more agree most where they
+ * lie `offset` apart; the fast pairs (j < 8 or 12) make that peak narrow.
  */
 #include <uform/encoder/initialize.hpp>
 
@@ -16,7 +16,7 @@
 namespace uform {
 namespace {
 
-constexpr float stream_constant_k = 4.0f; // column 0 of every embedding row
+constexpr float stream_constant_k = 4.0f;                    // column 0 of every embedding row
 constexpr double log_rotary_base_k = 9.21034037197618273607; // log(10000)
 
 void store(float value, bool f32, float &target) noexcept { target = f32 ? value : widen(round_to_bf16(value)); }
@@ -24,7 +24,8 @@ void store(float value, bool, bf16_t &target) noexcept { target = round_to_bf16(
 
 /** Normals of the range times `scale`, the index counted over the whole tensor. */
 template <typename element_>
-void fill_normal(tensor_spec_t const &spec, std::uint64_t seed, row_range_t rows, double scale, element_ *target) noexcept {
+void fill_normal(tensor_spec_t const &spec, std::uint64_t seed, row_range_t rows, double scale,
+                 element_ *target) noexcept {
     keyed_t const draws(seed, stream_of_name(spec.name()), 0);
     std::uint64_t const first = std::uint64_t(rows.first) * spec.columns, last = first + rows.count * spec.columns;
     for (std::uint64_t quartet = first / 4; quartet * 4 < last; ++quartet) {
@@ -71,19 +72,26 @@ void fill(tensor_spec_t const &spec, initialization_t const &options, model_opti
         fill_normal(spec, options.seed, rows, 1.0 / sqrt_of(double(spec.fan_in())), target);
         for (std::size_t i = 0; i < rows.count; ++i) {
             float value;
-            if (local_column(spec, rows.first + i, model.geometry.heads(), value)) store(value, false, target[i * spec.columns]);
+            if (local_column(spec, rows.first + i, model.geometry.heads(), value))
+                store(value, false, target[i * spec.columns]);
         }
         return;
-    case linear_k: return fill_normal(spec, options.seed, rows, 1.0 / sqrt_of(double(spec.fan_in())), target);
-    case norm_k: return fill_constant(spec, rows, 1.0f, target);
+    case linear_k:
+        return fill_normal(spec, options.seed, rows, 1.0 / sqrt_of(double(spec.fan_in())), target);
+    case norm_k:
+        return fill_constant(spec, rows, 1.0f, target);
     case pool_query_k:
     case pool_output_k:
-    case bias_k: return fill_constant(spec, rows, 0.0f, target);
-    case inverse_temperature_k: return fill_constant(spec, rows, inverse_temperature(spec, options), target);
-    case log_inverse_temperature_k: return fill_constant(spec, rows, log_of(inverse_temperature(spec, options)), target);
+    case bias_k:
+        return fill_constant(spec, rows, 0.0f, target);
+    case inverse_temperature_k:
+        return fill_constant(spec, rows, inverse_temperature(spec, options), target);
+    case log_inverse_temperature_k:
+        return fill_constant(spec, rows, log_of(inverse_temperature(spec, options)), target);
     case pair_bias_k: {
         bool const contrastive = spec.name().starts_with("contrastive.");
-        return fill_constant(spec, rows, contrastive ? options.contrastive_bias : options.late_interaction_bias, target);
+        return fill_constant(spec, rows, contrastive ? options.contrastive_bias : options.late_interaction_bias,
+                             target);
     }
     }
 }

@@ -2,9 +2,9 @@
  *  @file initialize.hpp
  *  @brief A fresh model's weights: keyed normals, and heads that look at their neighbours from the first step.
  *
- *  Every element depends on (seed, the tensor's name, its place) alone, so rows may be filled in any order by any thread,
- *  a head added later moves nothing else, and the bits are the same on every machine. Used by the trainer at step 0 and
- *  for heads that `initial` lacks.
+ *  Every element depends on (seed, the tensor's name, its place) alone, so rows may be filled in any order by any
+ * thread, a head added later moves nothing else, and the bits are the same on every machine. Used by the trainer at
+ * step 0 and for heads that `initial` lacks.
  */
 #pragma once
 #include <cstddef>
@@ -15,7 +15,8 @@
 
 namespace uform {
 
-/** Where the learned temperatures and pair biases start; the defaults are what a softmax over cosines trains well from. */
+/** Where the learned temperatures and pair biases start; the defaults are what a softmax over cosines trains well from.
+ */
 struct initialization_t {
     std::uint64_t seed = 0;
     float choice_inverse_temperature = 1.0f;
