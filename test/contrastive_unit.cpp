@@ -99,7 +99,8 @@ TEST_P(contrastive_unit, permuting_items_permutes_gradients) {
     std::shuffle(to.begin(), to.end(), std::mt19937(3));
     for (auto set : {&random_step_t::attract, &random_step_t::repel, &random_step_t::ignore}) {
         (other.*set).edges.clear();
-        for (auto const &[pair, weight] : (step.*set).edges) (other.*set).edges[{to[pair.first], to[pair.second]}] = weight;
+        for (auto const &[pair, weight] : (step.*set).edges)
+            (other.*set).edges[{to[pair.first], to[pair.second]}] = weight;
     }
     for (std::size_t i = 0; i < step.items; ++i) {
         other.groups[to[i]] = step.groups[i];
@@ -170,11 +171,12 @@ TEST(contrastive_literals, by_hand) {
     step.attract.edges = {{{0, 1}, 1.0f}}, step.repel.edges = {{{0, 2}, 2.0f}}, step.ignore.edges.clear();
     step.widths = {8}, step.theta = {std::log(2.0), 0}, step.bias = {0.5, 0}, step.groups = {0, 1, 1, 1};
     step.embeddings.assign(32, 0);
-    step.embeddings[0] = 1, step.embeddings[8] = 3, step.embeddings[9] = 4, step.embeddings[17] = 7, step.embeddings[24] = -1;
+    step.embeddings[0] = 1, step.embeddings[8] = 3, step.embeddings[9] = 4, step.embeddings[17] = 7,
+    step.embeddings[24] = -1;
     // z: 1.7, 0.5, -1.5; softplus(-1.7) = .16779, softplus(.5) = .97408, softplus(-1.5) = .20141
     double const sigmoid = 0.167786029 + 2 * 0.974076984 + 0.5 * 0.201413278;
     double const balanced = 0.167786029 + (2 * 0.974076984 + 0.5 * 0.201413278) / 2.5;
-    double const ranked = (2 * 0.263282467 + 0.5 * 0.039953334) / 2.5;   // softplus(-1.2), softplus(-3.2)
+    double const ranked = (2 * 0.263282467 + 0.5 * 0.039953334) / 2.5;        // softplus(-1.2), softplus(-3.2)
     double const softmax = std::log(1 + 2 * 0.301194212 + 0.5 * 0.040762204); // exp(-1.2), exp(-3.2)
     double const expected[5] = {0, balanced, ranked, sigmoid, softmax};
     for (pair_loss_t form : forms_k) {

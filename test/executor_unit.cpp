@@ -2,7 +2,8 @@
  *  @file executor_unit.cpp
  *  @brief Threads: every index once, joins that wait, moods that sleep, deferral, contention, and the lowest failure.
  *
- *  Runs under ThreadSanitizer too. The sizes are those of a loop that ends in a second; UFORM_TEST_SCALE multiplies them.
+ *  Runs under ThreadSanitizer too. The sizes are those of a loop that ends in a second; UFORM_TEST_SCALE multiplies
+ * them.
  */
 #include <gtest/gtest.h>
 
@@ -103,7 +104,8 @@ TEST(executor, deals_rewind_scratch_between_items) {
     started_t started(2);
     for (int round = 0; round < 3; ++round) {
         started.executor.reset_lanes();
-        EXPECT_FALSE(started.executor.deal(64, [](std::size_t i, lane_t &lane) { lane.claim<char>(1000 * (i % 7 + 1)); }));
+        EXPECT_FALSE(
+            started.executor.deal(64, [](std::size_t i, lane_t &lane) { lane.claim<char>(1000 * (i % 7 + 1)); }));
     }
     std::size_t held = 0;
     for (std::size_t worker = 0; worker < 2; ++worker) held += started.executor.narrow_lane(worker).scratch.capacity();

@@ -10,13 +10,18 @@ namespace uform {
 
 kit_table_t const *kit_of(uform_cpu_class_t cpu_class) noexcept {
     switch (cpu_class) {
-    case uform_cpu_class_serial_k: return &serial_table();
+    case uform_cpu_class_serial_k:
+        return &serial_table();
 #if defined(__x86_64__)
-    case uform_cpu_class_intel_haswell_k: return &haswell_table();
-    case uform_cpu_class_intel_skylake_k: return &skylake_table();
-    case uform_cpu_class_amd_genoa_k: return &genoa_table();
+    case uform_cpu_class_intel_haswell_k:
+        return &haswell_table();
+    case uform_cpu_class_intel_skylake_k:
+        return &skylake_table();
+    case uform_cpu_class_amd_genoa_k:
+        return &genoa_table();
 #endif
-    default: return nullptr;
+    default:
+        return nullptr;
     }
 }
 

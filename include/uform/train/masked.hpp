@@ -39,7 +39,8 @@ scalar_ masked_text_row(scalar_ const *logits, std::uint8_t target, real_t<scala
     return log_of(sum) - shifted;
 }
 
-/** The sum of the losses, not scaled; d_logits [positions, 256] is set to `scale` times its gradient, in place if wished. */
+/** The sum of the losses, not scaled; d_logits [positions, 256] is set to `scale` times its gradient, in place if
+ * wished. */
 template <typename scalar_>
 scalar_ masked_text(lane_t &lane, masked_text_t<scalar_> const &in, scalar_ *d_logits) noexcept {
     if (in.positions == 0) return 0;

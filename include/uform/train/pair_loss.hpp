@@ -2,8 +2,8 @@
  *  @file pair_loss.hpp
  *  @brief How one anchor's row of logits becomes a loss and its derivative: sigmoid, balanced, ranked, softmax.
  *
- *  Shared by pooled cosines and late-interaction scores. A row arrives as logits z and two dense weight rows, w, of which
- *  at most one is not zero per column; a half that is empty counts 0.
+ *  Shared by pooled cosines and late-interaction scores. A row arrives as logits z and two dense weight rows, w, of
+ * which at most one is not zero per column; a half that is empty counts 0.
  *  - sigmoid (Zhai et al. 2023, SigLIP): sum_A w softplus(-z) + sum_R w softplus(z);
  *  - balanced: the same halves, each divided by its total weight;
  *  - ranked: the weighted mean over (positive p, negative n) of softplus(z_n - z_p);
@@ -59,7 +59,8 @@ template <typename scalar_>
 [[gnu::always_inline]] inline double log_of_one_and(double e) noexcept {
     double const s = e / (2.0 + e), z = s * s;
     double const series =
-        1.0 / 3 + z * (1.0 / 5 + z * (1.0 / 7 + z * (1.0 / 9 + z * (1.0 / 11 + z * (1.0 / 13 + z * (1.0 / 15 + z / 17))))));
+        1.0 / 3 +
+        z * (1.0 / 5 + z * (1.0 / 7 + z * (1.0 / 9 + z * (1.0 / 11 + z * (1.0 / 13 + z * (1.0 / 15 + z / 17))))));
     return 2.0 * s * (1.0 + z * series);
 }
 template <>
@@ -133,12 +134,15 @@ scalar_ softmax_row(pair_row_t<scalar_> const &row) noexcept {
 template <typename scalar_>
 scalar_ pair_loss_row(pair_loss_t form, pair_row_t<scalar_> const &row) noexcept {
     switch (form) {
-    case pair_loss_t::ranked_k: return pairs::ranked_row(row);
-    case pair_loss_t::softmax_k: return pairs::softmax_row(row);
+    case pair_loss_t::ranked_k:
+        return pairs::ranked_row(row);
+    case pair_loss_t::softmax_k:
+        return pairs::softmax_row(row);
     case pair_loss_t::balanced_k:
         return pairs::sigmoid_row<scalar_>(row, row.total.attract > 0 ? real_t<scalar_>(1 / row.total.attract) : 0,
-                                  row.total.repel > 0 ? real_t<scalar_>(1 / row.total.repel) : 0);
-    case pair_loss_t::sigmoid_k: break;
+                                           row.total.repel > 0 ? real_t<scalar_>(1 / row.total.repel) : 0);
+    case pair_loss_t::sigmoid_k:
+        break;
     }
     return pairs::sigmoid_row<scalar_>(row, 1, 1);
 }
