@@ -123,7 +123,9 @@ failure_t resolve(uform_trainer_init_ram_t const &call, trainer_options_t &optio
     options.schedule = derive_schedule({call.schedule.learning_rate, call.schedule.min_learning_rate,
                                         call.schedule.warmup_steps, call.schedule.steps});
     if (failure_t const failure = validate_schedule(options.schedule)) return failure;
-    return check_options(options.model);
+    failure_t failure = check_options(options.model);
+    if (failure) failure.status = uform_status_invalid_argument_k; // the same check calls a file malformed
+    return failure;
 }
 
 failure_t check_init(uform_trainer_init_ram_t const &call) noexcept {

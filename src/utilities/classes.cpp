@@ -143,8 +143,8 @@ features_t features_of(cpuid_words_t const &words) noexcept {
     set(bit(words.leaf1e_1_eax, 4), feature_amx_fp8_k);
     bool const saves_ymm = bit(words.leaf1_ecx, 27) && bit(words.leaf1_ecx, 28) && (words.xcr0 & 0x6) == 0x6;
     set(saves_ymm, feature_os_avx_k);
-    set(saves_ymm && (words.xcr0 & 0xe0) == 0xe0, feature_os_avx512_k);
-    set(saves_ymm && (words.xcr0 & 0x60000) == 0x60000, feature_os_amx_k);
+    set((words.xcr0 & 0xe0) == 0xe0, feature_os_avx512_k);
+    set((words.xcr0 & 0x60000) == 0x60000, feature_os_amx_k);
     return features;
 }
 
