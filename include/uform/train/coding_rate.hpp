@@ -4,8 +4,9 @@
  *
  *  Yu et al. 2020 (maximal coding rate reduction): rows that spread over more directions cost more nats to code, so the
  *  negated rate keeps embeddings from collapsing. With c = d / (N e^2), M = I + c Z^T Z = U^T U by Cholesky, the loss
- * is -weight sum log U_kk and d_Z = -weight c Z M^-1, by substitution through U for eight rows at a time. M's
- * eigenvalues lie in [1, 1 + d / e^2], so float32 serves. Transposes are not conjugates: complex step runs through it.
+ *  is
+ *  -weight sum log U_kk and d_Z = -weight c Z M^-1, by substitution through U for eight rows at a time. M's eigenvalues
+ *  lie in [1, 1 + d / e^2], so float32 serves. Transposes are not conjugates: complex step runs through it.
  */
 #pragma once
 #include <algorithm>
@@ -20,7 +21,7 @@ namespace uform {
 
 namespace cholesky {
 
-inline constexpr std::size_t panel_k = 32; // rows factored before the rest is updated by a product
+inline constexpr std::size_t panel_k = 32;  // rows factored before the rest is updated by a product
 inline constexpr std::size_t rows_grain_k = 16;
 inline constexpr std::size_t sides_k = 8; // right-hand sides solved together
 
@@ -41,8 +42,8 @@ void factor(lane_t &lane, std::size_t n, scalar_ *m) noexcept {
             for (std::size_t row = first; row < last; row += rows_grain_k) {
                 std::size_t const i = end + row, count = std::min(rows_grain_k, last - row);
                 scalar_ const *const panel = m + start * n + i;
-                product_sum(product_t<scalar_> {
-                    count, n - i, end - start, {panel, 1, n}, panel, n, scalar_(-1), m + i * n + i, n});
+                product_sum(product_t<scalar_> {count, n - i, end - start, {panel, 1, n}, panel, n, scalar_(-1),
+                                                m + i * n + i, n});
             }
         });
     }
@@ -77,8 +78,8 @@ void gram(lane_t &lane, std::size_t items, std::size_t hidden, scalar_ const *z,
     lane.rows(hidden, cholesky::rows_grain_k, [=](std::size_t first, std::size_t last, lane_t &) noexcept {
         for (std::size_t i = first * hidden; i < last * hidden; ++i) m[i] = 0;
         for (std::size_t i = first; i < last; ++i) m[i * hidden + i] = diagonal;
-        product_sum(product_t<scalar_> {
-            last - first, hidden, items, {z + first, 1, hidden}, z, hidden, factor, m + first * hidden, hidden});
+        product_sum(product_t<scalar_> {last - first, hidden, items, {z + first, 1, hidden}, z, hidden, factor,
+                                        m + first * hidden, hidden});
     });
 }
 
@@ -133,7 +134,7 @@ scalar_ coding_rate(lane_t &lane, coding_rate_t<scalar_> const &in, scalar_ *d_e
 /**
  *  How many directions the unit rows fill: (tr C)^2 / tr(C^2) of C = Z^T Z / N, the exponential of the order-2 Renyi
  *  entropy of C's eigenvalues. From 1 (collapsed) to min(items, hidden); it needs no eigenvalues, and is never above
- * the exponential of the Shannon entropy that is also called effective rank (Roy and Vetterli 2007).
+ *  the exponential of the Shannon entropy that is also called effective rank (Roy and Vetterli 2007).
  */
 template <typename scalar_>
 scalar_ effective_rank(lane_t &lane, std::size_t items, std::size_t hidden, scalar_ const *embeddings) noexcept {

@@ -3,12 +3,13 @@
  *  @brief The pair losses over pooled embeddings, at every Matryoshka width, with their gradients in the same call.
  *
  *  Logits are z = exp(theta_g) s + b_g, s the cosine of two raw pooled rows cut to a width (Kusupati et al. 2022), g
- * the anchor's group. The loss is the mean over anchors of `pair_loss_row`, then over widths. Per width: D += E[:, new]
- * E[:, new]^T            raw products, so a wider prefix only adds its own columns G[i, j] = d loss_i / d s_ij one row
- * per anchor, rows in parallel A = (G + G^T) scaled by both inverse norms d_E[i, :w] += sum_j A[i, j] E[j, :w] - (sum_j
- * A[i, j] D[i, j]) E[i, :w] / |E[i, :w]|^2 D and G are [items, items] in scratch: 128 MiB at 4096 items, which is what
- * a step of the CPU trainer is sized for; a tiled recomputation would lift that. Every sum runs in the order of its
- * index, whatever the threads.
+ *  the anchor's group. The loss is the mean over anchors of `pair_loss_row`, then over widths. Per width:
+ *      D += E[:, new] E[:, new]^T            raw products, so a wider prefix only adds its own columns
+ *      G[i, j] = d loss_i / d s_ij           one row per anchor, rows in parallel
+ *      A = (G + G^T) scaled by both inverse norms
+ *      d_E[i, :w] += sum_j A[i, j] E[j, :w] - (sum_j A[i, j] D[i, j]) E[i, :w] / |E[i, :w]|^2
+ *  D and G are [items, items] in scratch: 128 MiB at 4096 items, which is what a step of the CPU trainer is sized for;
+ *  a tiled recomputation would lift that. Every sum runs in the order of its index, whatever the threads.
  */
 #pragma once
 #include <cstddef>
@@ -94,15 +95,9 @@ class contrastive_pass_t {
     void extend_products(std::size_t previous, std::size_t width) noexcept {
         lane_.rows(items_, rows_grain_k, [&](std::size_t first, std::size_t last, lane_t &) noexcept {
             scalar_ const *a = in_.embeddings + first * in_.hidden + previous;
-            product_sum(product_t<scalar_> {last - first,
-                                            items_,
-                                            width - previous,
-                                            {a, in_.hidden, 1},
-                                            transposed_ + previous * items_,
-                                            items_,
-                                            scalar_(1),
-                                            raw_ + first * items_,
-                                            items_});
+            product_sum(product_t<scalar_> {last - first, items_, width - previous, {a, in_.hidden, 1},
+                                            transposed_ + previous * items_, items_, scalar_(1),
+                                            raw_ + first * items_, items_});
         });
         for (std::size_t item = 0; item < items_; ++item) {
             scalar_ const square = raw_[item * items_ + item];
@@ -114,7 +109,7 @@ class contrastive_pass_t {
         lane_.rows(items_, 1, [&](std::size_t first, std::size_t last, lane_t &worker) noexcept {
             scratch_scope_t scope(worker);
             float *const attract = worker.claim<float>(items_), *const repel = worker.claim<float>(items_);
-            scalar_ *const logits = worker.claim<scalar_>(items_), *const terms = worker.claim<scalar_>(items_);
+            scalar_ *const logits = worker.claim<scalar_>(items_), *const terms = worker.claim<scalar_>(2 * items_);
             if (worker.failed()) return;
             for (std::size_t row = first; row < last; ++row) score_row(row, attract, repel, logits, terms);
         });
@@ -130,9 +125,10 @@ class contrastive_pass_t {
         row_weights_t const total = relation_row(in_.relations, row, attract, repel);
         scalar_ const temperature = exp_of(in_.theta[group(row)]), bias = in_.bias[group(row)];
         scalar_ const scale = temperature * inverse_norms_[row];
-        for (std::size_t j = 0; j < items_; ++j) logits[j] = scale * raw_[row * items_ + j] * inverse_norms_[j] + bias;
-        row_losses_[row] =
-            pair_loss_row(in_.form, pair_row_t<scalar_> {items_, logits, attract, repel, total, forces, terms});
+        for (std::size_t j = 0; j < items_; ++j)
+            logits[j] = scale * raw_[row * items_ + j] * inverse_norms_[j] + bias;
+        row_losses_[row] = pair_loss_row(
+            in_.form, pair_row_t<scalar_> {items_, logits, attract, repel, total, forces, terms});
         for (std::size_t j = 0; j < items_; ++j) terms[j] = forces[j] * (logits[j] - bias);
         row_d_theta_[row] = sum_of(items_, terms);
         if (!bias_cancels(in_.form)) row_d_bias_[row] = sum_of(items_, forces);
@@ -166,15 +162,9 @@ class contrastive_pass_t {
 
     void spread(std::size_t width) noexcept {
         lane_.rows(items_, rows_grain_k, [&](std::size_t first, std::size_t last, lane_t &) noexcept {
-            product_sum(product_t<scalar_> {last - first,
-                                            width,
-                                            items_,
-                                            {forces_ + first * items_, items_, 1},
-                                            in_.embeddings,
-                                            in_.hidden,
-                                            scalar_(scale_),
-                                            out_.d_embeddings_sum + first * in_.hidden,
-                                            in_.hidden});
+            product_sum(product_t<scalar_> {last - first, width, items_, {forces_ + first * items_, items_, 1},
+                                            in_.embeddings, in_.hidden, scalar_(scale_),
+                                            out_.d_embeddings_sum + first * in_.hidden, in_.hidden});
             for (std::size_t row = first; row < last; ++row) {
                 scalar_ const along = dot(items_, forces_ + row * items_, raw_ + row * items_);
                 scalar_ const pull = scale_ * along * inverse_norms_[row] * inverse_norms_[row];
