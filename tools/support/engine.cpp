@@ -34,7 +34,7 @@ std::string known_cpu_classes() {
 
 } // namespace
 
-void check(uform_outcome_t const &outcome, std::string_view what) {
+void check(uform_outcome_t const &outcome, std::string_view what, std::string_view remedy) {
     uform_status_t const status = uform_outcome_status(&outcome);
     if (status == uform_status_success_k) return;
     if (status == uform_status_cancelled_k) leave_if_interrupted();
@@ -42,7 +42,7 @@ void check(uform_outcome_t const &outcome, std::string_view what) {
     if (outcome.message && *outcome.message) text += fmt::format(", {}", outcome.message);
     if (*outcome.detail) text += fmt::format(" ({})", outcome.detail);
     if (outcome.item != SIZE_MAX) text += fmt::format(", item {}", outcome.item);
-    fail("{}{}", text, remedy_for(status));
+    fail("{}{}", text, remedy.empty() ? std::string_view(remedy_for(status)) : remedy);
 }
 
 uform_cpu_class_t cpu_class_from(std::string const &name) {

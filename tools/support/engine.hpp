@@ -39,9 +39,9 @@ using trainer_t = owned_t<uform_trainer_t, uform_trainer_free>;
 
 inline uform_bytes_view_t view(std::string_view bytes) noexcept { return {bytes.data(), bytes.size()}; }
 
-/** Turns a failed outcome into an `error_t`: what was tried, the status, its message, detail and item. A call that was
- *  cancelled by ctrl-C leaves quietly instead. */
-void check(uform_outcome_t const &outcome, std::string_view what);
+/** Turns a failed outcome into an `tool_error_t`: what was tried, the status, its message, detail and item. A call that was
+ *  cancelled by ctrl-C leaves quietly instead. `remedy` replaces the general one of the status. */
+void check(uform_outcome_t const &outcome, std::string_view what, std::string_view remedy = {});
 
 /** The class named by a flag; an empty name derives it. */
 uform_cpu_class_t cpu_class_from(std::string const &name);

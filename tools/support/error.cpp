@@ -37,7 +37,7 @@ int guarded(std::string_view tool, std::function<int()> const &body) {
         return body();
     } catch (quiet_exit_t const &quiet) {
         return quiet.code;
-    } catch (error_t const &error) {
+    } catch (tool_error_t const &error) {
         report(tool, error.what());
         return error.code();
     } catch (std::bad_alloc const &) {

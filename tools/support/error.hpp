@@ -26,9 +26,9 @@ enum exit_code_t : int {
 };
 
 /** A failure with the sentence a user reads. */
-class error_t : public std::exception {
+class tool_error_t : public std::exception {
   public:
-    error_t(int code, std::string text) : code_(code), text_(std::move(text)) {}
+    tool_error_t(int code, std::string text) : code_(code), text_(std::move(text)) {}
     int code() const noexcept { return code_; }
     char const *what() const noexcept override { return text_.c_str(); }
 
@@ -44,12 +44,12 @@ struct quiet_exit_t {
 
 template <typename... arguments_>
 [[noreturn]] void fail(fmt::format_string<arguments_...> format, arguments_ &&...arguments) {
-    throw error_t(exit_failure_k, fmt::format(format, std::forward<arguments_>(arguments)...));
+    throw tool_error_t(exit_failure_k, fmt::format(format, std::forward<arguments_>(arguments)...));
 }
 
 template <typename... arguments_>
 [[noreturn]] void fail_usage(fmt::format_string<arguments_...> format, arguments_ &&...arguments) {
-    throw error_t(exit_usage_k, fmt::format(format, std::forward<arguments_>(arguments)...));
+    throw tool_error_t(exit_usage_k, fmt::format(format, std::forward<arguments_>(arguments)...));
 }
 
 /** Names a place in a file; lines count from one, and zero leaves the line out. */
@@ -57,7 +57,7 @@ template <typename... arguments_>
 [[noreturn]] void fail_at(std::string_view path, std::size_t line, fmt::format_string<arguments_...> format,
                           arguments_ &&...arguments) {
     std::string text = line ? fmt::format("{}:{}: ", path, line) : fmt::format("{}: ", path);
-    throw error_t(exit_failure_k, text + fmt::format(format, std::forward<arguments_>(arguments)...));
+    throw tool_error_t(exit_failure_k, text + fmt::format(format, std::forward<arguments_>(arguments)...));
 }
 
 /** What the operating system says of the current `errno`, in lower case. */

@@ -28,7 +28,7 @@ progress_bar_t::progress_bar_t() noexcept : terminal_(::isatty(STDERR_FILENO) ==
 
 void progress_bar_t::show(std::size_t done, std::size_t total, std::string_view detail) {
     if (!terminal_) return;
-    auto const now = clock_t::now();
+    auto const now = steady_t::now();
     if (!started_) begin_ = now, begin_done_ = done, started_ = true;
     if (now - drawn_at_ < std::chrono::milliseconds(100)) return;
     drawn_at_ = now;

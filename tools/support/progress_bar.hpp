@@ -21,11 +21,11 @@ class progress_bar_t {
     void clear() noexcept;
 
   private:
-    using clock_t = std::chrono::steady_clock;
+    using steady_t = std::chrono::steady_clock;
     bool terminal_;
     bool drawn_ = false;
-    clock_t::time_point begin_ = clock_t::now();
-    clock_t::time_point drawn_at_ = {};
+    steady_t::time_point begin_ = steady_t::now();
+    steady_t::time_point drawn_at_ = {};
     std::size_t begin_done_ = 0; // where this process began to count, for the time left of a resumed run
     bool started_ = false;
 };

@@ -27,7 +27,7 @@ class strict_json_t {
         simdjson::ondemand::object object;
         if (document_.get_object().get(object)) refuse("must be one JSON object");
         each(object, handler);
-        if (!document_.at_end()) refuse("text follows the object");
+        if (!document_.current_location().error()) refuse("text follows the object");
     }
     template <typename handler_> void object(json_value_t value, handler_ &&handler) {
         simdjson::ondemand::object object;

@@ -15,9 +15,9 @@ void text_batch_t::add(std::string_view text) {
     truncated_ += text.size() > room;
 }
 
-text_encoder_t::text_encoder_t(std::string const &checkpoint, std::size_t threads, uform_cpu_class_t cpu_class)
-    : checkpoint_(checkpoint), executor_(make_executor(threads, cpu_class)), arena_(make_arena(executor_)),
-      model_(load_model(checkpoint, executor_)), description_(describe(model_)) {}
+text_encoder_t::text_encoder_t(std::string const &checkpoint, executor_t const &executor)
+    : checkpoint_(checkpoint), executor_(executor), arena_(make_arena(executor)),
+      model_(load_model(checkpoint, executor)), description_(describe(model_)) {}
 
 encoded_t text_encoder_t::encode(text_batch_t const &batch, surface_t surface, std::size_t dimensions,
                                  uform_scalar_t scalar) {

@@ -1,6 +1,6 @@
 /**
  *  @file text_encoder.hpp
- *  @brief A model, its threads and its arena, ready to encode batches of texts.
+ *  @brief A model and an arena over an executor, ready to encode batches of texts.
  */
 #pragma once
 #include <cstddef>
@@ -42,14 +42,15 @@ struct encoded_t {
 
 class text_encoder_t {
   public:
-    text_encoder_t(std::string const &checkpoint, std::size_t threads, uform_cpu_class_t cpu_class);
+    /** Borrows the executor. */
+    text_encoder_t(std::string const &checkpoint, executor_t const &executor);
 
     uform_model_description_t const &description() const noexcept { return description_; }
     encoded_t encode(text_batch_t const &batch, surface_t surface, std::size_t dimensions, uform_scalar_t scalar);
 
   private:
     std::string checkpoint_;
-    executor_t executor_;
+    executor_t const &executor_;
     arena_t arena_;
     model_t model_;
     uform_model_description_t description_;
