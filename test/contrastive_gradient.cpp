@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "random_step.hpp"
+#include "reversed_team.hpp"
 
 namespace uform::testing {
 namespace {
@@ -18,6 +19,7 @@ TEST_P(contrastive_gradient, every_partial) {
     for (unsigned seed = 1; seed <= 3; ++seed) {
         random_step_t step(9, 24, seed);
         lane_t lane;
+        poison(lane);
         answer_t<double> const got =
             answer(lane, step.input<double>(GetParam(), step.embeddings, step.theta, step.bias), 2);
         ASSERT_TRUE(std::isfinite(got.loss));
@@ -43,6 +45,7 @@ TEST_P(contrastive_gradient, every_partial) {
 TEST_P(contrastive_gradient, adds_to_what_is_there) {
     random_step_t step(6, 12, 5);
     lane_t lane;
+    poison(lane);
     auto const in = step.input<double>(GetParam(), step.embeddings, step.theta, step.bias);
     answer_t<double> const once = answer(lane, in, 2);
     answer_t<double> twice = once;

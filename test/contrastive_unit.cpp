@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "random_step.hpp"
+#include "reversed_team.hpp"
 
 namespace uform::testing {
 namespace {
@@ -79,6 +80,7 @@ TEST_P(contrastive_unit, agrees_with_the_definition) {
         random_step_t step(2 + seed, 24, seed);
         if (seed % 3 == 0) step.ambient = 0;
         lane_t lane;
+        poison(lane);
         double const expected = oracle(step, GetParam());
         auto const in = step.input<double>(GetParam(), step.embeddings, step.theta, step.bias);
         EXPECT_NEAR(answer(lane, in, 2).loss, expected, 1e-12 * (1 + expected)) << "seed " << seed;
@@ -105,6 +107,7 @@ TEST_P(contrastive_unit, permuting_items_permutes_gradients) {
             other.embeddings[to[i] * step.hidden + k] = step.embeddings[i * step.hidden + k];
     }
     lane_t lane;
+    poison(lane);
     auto const a = answer(lane, step.input<double>(GetParam(), step.embeddings, step.theta, step.bias), 2);
     auto const b = answer(lane, other.input<double>(GetParam(), other.embeddings, other.theta, other.bias), 2);
     EXPECT_NEAR(a.loss, b.loss, 1e-13 * (1 + a.loss));
@@ -118,6 +121,7 @@ TEST_P(contrastive_unit, equal_and_zero_rows_stay_finite) {
     for (double value : {0.25, 0.0}) {
         std::vector<float> e(step.items * step.hidden, float(value)), t = {4.6f, 4.6f}, b = {0, 0};
         lane_t lane;
+        poison(lane);
         auto const got = answer(lane, step.input<float>(GetParam(), e, t, b), 2);
         EXPECT_TRUE(std::isfinite(got.loss));
         for (float d : got.d_embeddings) EXPECT_NEAR(d, 0, 100 * 24 * 0x1p-22); // |x| is 1.2, exp(theta) 100
@@ -129,6 +133,7 @@ TEST_P(contrastive_unit, huge_logits_stay_finite) {
     auto e = cast<float>(step.embeddings);
     std::vector<float> t = {12, 12}, b = {0, 0}; // exp(12) = 162,755: exponentials of logits overflow a double
     lane_t lane;
+    poison(lane);
     auto const got = answer(lane, step.input<float>(GetParam(), e, t, b), 2);
     EXPECT_TRUE(std::isfinite(got.loss));
     for (float d : got.d_embeddings) EXPECT_TRUE(std::isfinite(d));
@@ -142,6 +147,7 @@ TEST_P(contrastive_unit, no_negatives) {
     step.embeddings.assign(16, 0);
     step.embeddings[0] = 2, step.embeddings[8] = 0.3, step.embeddings[9] = 0.4;
     lane_t lane;
+    poison(lane);
     double const loss = answer(lane, step.input<double>(GetParam(), step.embeddings, step.theta, step.bias), 2).loss;
     EXPECT_NEAR(loss, bias_cancels(GetParam()) ? 0 : 0.437487950485886, 1e-14); // log(1 + exp(-0.6))
 }
@@ -150,6 +156,7 @@ TEST_P(contrastive_unit, no_anchor_is_zero) {
     random_step_t step(3, 24, 1);
     step.attract.edges = {{{0, 0}, 1.0f}, {{1, 2}, 0.0f}, {{2, 1}, 3.0f}}, step.ignore.edges = {{{2, 1}, 1.0f}};
     lane_t lane;
+    poison(lane);
     auto const got = answer(lane, step.input<double>(GetParam(), step.embeddings, step.theta, step.bias), 2);
     EXPECT_EQ(got.loss, 0);
     EXPECT_EQ(got.d_embeddings, std::vector<double>(3 * 24));
@@ -172,6 +179,7 @@ TEST(contrastive_literals, by_hand) {
     double const expected[5] = {0, balanced, ranked, sigmoid, softmax};
     for (pair_loss_t form : forms_k) {
         lane_t lane;
+        poison(lane);
         auto const got = answer(lane, step.input<double>(form, step.embeddings, step.theta, step.bias), 2);
         EXPECT_NEAR(got.loss, expected[int(form)], 1e-8) << int(form);
         EXPECT_EQ(got.d_theta[1], 0);
@@ -179,7 +187,15 @@ TEST(contrastive_literals, by_hand) {
     }
 }
 
-/** A worker per lane slice, run one after another in reverse: what a pool may do at worst. */
+/** The float shortcut rounds once from double: half a unit in the last place, and the series' 1e-10. */
+TEST(contrastive_literals, softplus_in_float) {
+    for (double x = -80; x <= 80; x += 0.0625) {
+        pairs::soft_t<float> const got = pairs::soft(float(x));
+        EXPECT_NEAR(got.value, softplus(x), softplus(x) * (0x1p-24 + 1e-9)) << x;
+        EXPECT_NEAR(got.slope, 1 / (1 + std::exp(-x)), (0x1p-24 + 1e-9) / (1 + std::exp(-x))) << x;
+    }
+}
+
 TEST(contrastive_threads, same_bits_on_any_width) {
     random_step_t step(37, 48, 11);
     auto e = cast<float>(step.embeddings), t = cast<float>(step.theta), b = cast<float>(step.bias);
@@ -187,13 +203,8 @@ TEST(contrastive_threads, same_bits_on_any_width) {
         lane_t alone;
         auto const expected = answer(alone, step.input<float>(form, e, t, b), 2);
         for (std::size_t width : {2, 3, 5}) {
-            std::vector<lane_t> workers(width);
-            team_t team {nullptr, nullptr, workers.data(), width};
-            team.self = &team;
-            team.run = [](void *self, team_t::task_t task, void *context) noexcept {
-                for (std::size_t worker = static_cast<team_t *>(self)->count; worker-- > 0;) task(context, worker);
-            };
-            lane_t wide(team);
+            reversed_team_t team(width);
+            lane_t wide(team.team());
             auto const got = answer(wide, step.input<float>(form, e, t, b), 2);
             EXPECT_EQ(got.loss, expected.loss);
             EXPECT_EQ(got.d_embeddings, expected.d_embeddings);

@@ -36,7 +36,8 @@ TEST(random, every_part_of_the_key_matters) {
     for (std::uint64_t const seed : {std::uint64_t(1), std::uint64_t(2), std::uint64_t(1) << 32})
         for (std::uint32_t const stream : {0u, 1u})
             for (std::uint64_t const step : {0u, 1u})
-                for (std::uint64_t const index : {std::uint64_t(0), std::uint64_t(1), std::uint64_t(4), std::uint64_t(1) << 34})
+                for (std::uint64_t const index :
+                     {std::uint64_t(0), std::uint64_t(1), std::uint64_t(4), std::uint64_t(1) << 34})
                     seen.insert(keyed_t(seed, stream, step).bits(index));
     EXPECT_EQ(seen.size(), 48u);
 }

@@ -14,12 +14,13 @@
 #include <uform/encoder/serial.hpp>
 
 #if defined(__x86_64__)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized" // GCC 12 on its own _mm512_undefined: bug 105593
+#pragma GCC diagnostic ignored "-Wuninitialized" // GCC 12 warns of its own _mm512_undefined: bug 105593
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
 
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16"))),   \
-                             apply_to = function)
+                                 apply_to = function)
 #else
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")
@@ -30,6 +31,7 @@ namespace {
 
 #include "cpu/avx512.hpp"
 
+using right_t = pairs_t;
 using pair_t = __m512i; // one pair of depths, in every lane
 
 constexpr std::size_t tile_rows_k = 6;
@@ -40,7 +42,8 @@ inline pair_t broadcast_pair(bf16_t const *x) {
     std::memcpy(&pair, x, sizeof(pair));
     return _mm512_set1_epi32(pair);
 }
-inline f32x_t add_product(f32x_t sum_f32x16, pair_t left_bf16x32, pairs_t right_bf16x32) {
+inline right_t load_right(bf16_t const *x) { return load_pairs(x); }
+inline f32x_t add_product(f32x_t sum_f32x16, pair_t left_bf16x32, right_t right_bf16x32) {
     return _mm512_dpbf16_ps(sum_f32x16, (__m512bh)left_bf16x32, (__m512bh)right_bf16x32);
 }
 inline __m256i narrow_bits(f32x_t x) { return (__m256i)_mm512_cvtneps_pbh(x); }

@@ -4,7 +4,7 @@
  */
 #include <uform/encoder/text_encode.hpp>
 
-#include <atomic>
+#include <uform/utilities/progress.hpp>
 
 namespace uform {
 namespace {
@@ -23,13 +23,11 @@ class text_encoder_t {
     model_t const &model_;
     buffer_t<chunk_t> chunks_;
     std::size_t wide_chunks_ = 0; // the first so many
-    std::atomic<std::size_t> done_ {0};
-    lock_t progress_lock_;
-    bool stopped_ = false;
+    progress_t progress_;
 
   public:
     text_encoder_t(text_encode_job_t const &job, executor_t &executor) noexcept
-        : job_(job), executor_(executor), model_(*job.model) {}
+        : job_(job), executor_(executor), model_(*job.model), progress_(job.progress, job.count) {}
 
     failure_t run() noexcept {
         if (!plan()) return fail(uform_status_out_of_memory_k, "memory for the batch's plan is out");
@@ -86,7 +84,7 @@ class text_encoder_t {
         if (job_.embeddings) land_embeddings(chunk, lane, batch.items, states.states);
         if (job_.states) land_states(chunk, lane, states.states);
         if (job_.token_vectors) land_token_vectors(chunk, lane, states.states);
-        if (!lane.failed()) report(chunk, lane);
+        if (!lane.failed()) progress_.advance(chunk.last - chunk.first, lane);
     }
 
     void land_embeddings(chunk_t chunk, lane_t &lane, items_t items, bf16_t const *states) noexcept {
@@ -123,16 +121,6 @@ class text_encoder_t {
         failure_t failure = fail(uform_status_malformed_k, "the item's output is not finite");
         failure.item = item;
         lane.fail(failure);
-    }
-
-    void report(chunk_t chunk, lane_t &lane) noexcept {
-        std::size_t const done = done_.fetch_add(chunk.last - chunk.first) + chunk.last - chunk.first;
-        if (!job_.progress.callback) return;
-        progress_lock_.lock();
-        if (!stopped_) stopped_ = !job_.progress.callback(done, job_.count, job_.progress.context);
-        bool const stopped = stopped_;
-        progress_lock_.unlock();
-        if (stopped) lane.fail(fail(uform_status_cancelled_k, "the progress handler stopped the call"));
     }
 };
 

@@ -40,8 +40,10 @@ class lister_t {
 
   private:
     static void place(tensor_spec_t &spec, char const *name, std::size_t block) noexcept {
-        if (block == outside_k) std::snprintf(spec.name_text, sizeof(spec.name_text), "%s", name);
-        else std::snprintf(spec.name_text, sizeof(spec.name_text), "blocks.%zu.%s", block, name);
+        if (block == outside_k)
+            std::snprintf(spec.name_text, sizeof(spec.name_text), "%s", name);
+        else
+            std::snprintf(spec.name_text, sizeof(spec.name_text), "blocks.%zu.%s", block, name);
         spec.block = block == outside_k ? 0 : block;
     }
 };

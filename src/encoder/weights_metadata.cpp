@@ -40,44 +40,31 @@ failure_t read_size(checkpoint_t const &checkpoint, char const *key, std::option
 failure_t check_format(checkpoint_t const &checkpoint) noexcept {
     auto const format = checkpoint.metadata("format");
     if (!format || *format != "uform")
-        return fail(uform_status_malformed_k, "not a uform checkpoint", "metadata field 'format' is '%s', expected 'uform'",
-                    shown_text_t(format.value_or("")).text);
+        return fail(uform_status_malformed_k, "not a uform checkpoint",
+                    "metadata field 'format' is '%s', expected 'uform'", shown_text_t(format.value_or("")).text);
     std::uint64_t version = 0;
     if (failure_t const failure = read_count(checkpoint, "version", std::nullopt, version)) return failure;
     if (version == checkpoint_version_k) return {};
-    return fail(uform_status_malformed_k, "checkpoint version is not the one this build reads", "version %llu, expected %llu",
-                wide_t(version), wide_t(checkpoint_version_k));
+    return fail(uform_status_malformed_k, "checkpoint version is not the one this build reads",
+                "version %llu, expected %llu", wide_t(version), wide_t(checkpoint_version_k));
 }
 
 failure_t check_range(char const *field, std::size_t value, std::size_t first, std::size_t last) noexcept {
     if (value >= first && value <= last) return {};
-    return fail(uform_status_malformed_k, "a model's size is out of range", "%s is %zu, expected %zu to %zu", field, value,
-                first, last);
+    return fail(uform_status_malformed_k, "a model's size is out of range", "%s is %zu, expected %zu to %zu", field,
+                value, first, last);
 }
-
-/** "[3, 4]", for messages. */
-struct shown_shape_t {
-    char text[64] = {};
-    shown_shape_t(std::size_t const *shape, std::size_t rank) noexcept {
-        std::size_t used = 0;
-        for (std::size_t axis = 0; axis < rank && axis < 3; ++axis)
-            used += std::size_t(std::snprintf(text + used, sizeof(text) - used, "%s%zu", axis ? ", " : "[", shape[axis]));
-        if (used < sizeof(text) - 8)
-            std::snprintf(text + used, sizeof(text) - used, "%s", rank == 0 ? "[]" : rank > 3 ? ", ...]" : "]");
-    }
-};
 
 failure_t check_tensor(checkpoint_t const &checkpoint, tensor_spec_t const &spec) noexcept {
     tensor_t const *const tensor = checkpoint.find(spec.name());
-    if (!tensor)
-        return fail(uform_status_malformed_k, "checkpoint lacks a tensor", "tensor '%s'", spec.name_text);
+    if (!tensor) return fail(uform_status_malformed_k, "checkpoint lacks a tensor", "tensor '%s'", spec.name_text);
     tensor_layout_t const expected = spec.layout();
     bool fits = tensor->rank == expected.rank;
     for (std::size_t axis = 0; axis < expected.rank; ++axis) fits = fits && tensor->shape[axis] == expected.shape[axis];
     if (!fits)
         return fail(uform_status_malformed_k, "a tensor's shape does not fit the model", "tensor '%s': %s, expected %s",
-                    spec.name_text, shown_shape_t(tensor->shape, tensor->rank).text,
-                    shown_shape_t(expected.shape, expected.rank).text);
+                    spec.name_text, shown_shape_t({tensor->shape, tensor->rank}).text,
+                    shown_shape_t({expected.shape, expected.rank}).text);
     if (tensor->dtype == spec.dtype) return {};
     return fail(uform_status_malformed_k, "a tensor's dtype does not fit the model", "tensor '%s': %s, expected %s",
                 spec.name_text, name_of(tensor->dtype), name_of(spec.dtype));
@@ -95,8 +82,8 @@ failure_t read_heads(checkpoint_t const &checkpoint, model_options_t &options) n
     options.token_width = leading_extent(checkpoint, "tokens.projection");
     if (failure_t const failure = read_size(checkpoint, "token_width", options.token_width, promised)) return failure;
     if (options.token_width && promised != options.token_width)
-        return fail(uform_status_malformed_k, "token_width disagrees with tokens.projection", "metadata %zu, tensor %zu rows",
-                    promised, options.token_width);
+        return fail(uform_status_malformed_k, "token_width disagrees with tokens.projection",
+                    "metadata %zu, tensor %zu rows", promised, options.token_width);
     options.decoder = checkpoint.find("decoder.weight") || checkpoint.find("decoder.bias");
     auto const groups = [&](std::string_view first, std::string_view second) {
         std::size_t const extent = leading_extent(checkpoint, first);
@@ -117,8 +104,10 @@ failure_t check_options(model_options_t const &options) noexcept {
         return fail(uform_status_malformed_k, "hidden is not a multiple of 128", "hidden is %zu", geometry.hidden);
     if (failure_t const failure = check_range("depth", geometry.depth, 1, depth_limit_k)) return failure;
     if (failure_t const failure = check_range("context", geometry.context, 1, context_limit_k)) return failure;
-    if (failure_t const failure = check_range("token_width", options.token_width, 0, token_width_limit_k)) return failure;
-    for (std::size_t const groups : {options.choice_groups, options.contrastive_groups, options.late_interaction_groups})
+    if (failure_t const failure = check_range("token_width", options.token_width, 0, token_width_limit_k))
+        return failure;
+    for (std::size_t const groups :
+         {options.choice_groups, options.contrastive_groups, options.late_interaction_groups})
         if (failure_t const failure = check_range("temperature_groups", groups, 0, groups_limit_k)) return failure;
     return {};
 }
@@ -171,11 +160,16 @@ failure_t begin_model(checkpoint_writer_t &writer, std::string_view path, model_
     decimal_t const version(checkpoint_version_k), hidden(options.geometry.hidden), depth(options.geometry.depth),
         context(options.geometry.context), token_width(options.token_width), step(notes.step), seed(notes.seed);
     metadata_entry_t const metadata[] = {
-        {"format", "uform"},          {"version", version.text},
-        {"hidden", hidden.text},      {"depth", depth.text},
-        {"context", context.text},    {"token_width", token_width.text},
-        {"step", step.text},          {"seed", seed.text},
-        {"objective", notes.objective}, {"prefix.query", notes.prefix_query},
+        {"format", "uform"},
+        {"version", version.text},
+        {"hidden", hidden.text},
+        {"depth", depth.text},
+        {"context", context.text},
+        {"token_width", token_width.text},
+        {"step", step.text},
+        {"seed", seed.text},
+        {"objective", notes.objective},
+        {"prefix.query", notes.prefix_query},
         {"prefix.document", notes.prefix_document},
     };
     return writer.begin(path, layouts.span(), metadata);

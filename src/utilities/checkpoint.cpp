@@ -7,6 +7,7 @@
 #include <uform/utilities/checkpoint.hpp>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 #include "checkpoint_header.hpp"
@@ -70,6 +71,13 @@ failure_t refuse_non_finite(tensor_t const &tensor) noexcept {
                 shown_text_t(tensor.name).text, index, double(value));
 }
 
+shown_shape_t::shown_shape_t(std::span<std::size_t const> shape) noexcept {
+    std::size_t used = std::size_t(std::snprintf(text, sizeof(text), "["));
+    for (std::size_t axis = 0; axis < shape.size() && axis < 3; ++axis)
+        used += std::size_t(std::snprintf(text + used, sizeof(text) - used, axis ? ", %zu" : "%zu", shape[axis]));
+    std::snprintf(text + used, sizeof(text) - used, shape.size() > 3 ? ", ...]" : "]");
+}
+
 failure_t checkpoint_t::open(std::string_view path) noexcept {
     *this = checkpoint_t();
     checkpoint_t opened;
@@ -107,7 +115,8 @@ failure_t checkpoint_t::from_bytes(std::span<std::byte const> bytes) noexcept {
 }
 
 tensor_t const *checkpoint_t::find(std::string_view name) const noexcept {
-    auto const found = std::find_if(tensors_.begin(), tensors_.end(), [&](tensor_t const &t) { return t.name == name; });
+    auto const found =
+        std::find_if(tensors_.begin(), tensors_.end(), [&](tensor_t const &t) { return t.name == name; });
     return found == tensors_.end() ? nullptr : found;
 }
 

@@ -89,7 +89,8 @@ failure_t header_reader_t::read_members(json_value_t root) noexcept {
     if (count > checkpoint_t::tensors_limit_k)
         return fail(uform_status_malformed_k, "checkpoint holds too many tensors", "%zu, at most %zu", count,
                     checkpoint_t::tensors_limit_k);
-    if (!target_.tensors_.resize(count)) return fail(uform_status_out_of_memory_k, "no memory for a checkpoint's tensors");
+    if (!target_.tensors_.resize(count))
+        return fail(uform_status_out_of_memory_k, "no memory for a checkpoint's tensors");
     count = 0;
     for (json_walk_t walk(root); walk.next(member);) {
         failure_t const failure = member.key == "__metadata__"
@@ -106,12 +107,14 @@ failure_t header_reader_t::read_metadata(json_value_t metadata) noexcept {
     json_walk_t::member_t member;
     std::size_t count = 0;
     for (json_walk_t walk(metadata); walk.next(member);) ++count;
-    if (!target_.metadata_.resize(count)) return fail(uform_status_out_of_memory_k, "no memory for a checkpoint's metadata");
+    if (!target_.metadata_.resize(count))
+        return fail(uform_status_out_of_memory_k, "no memory for a checkpoint's metadata");
     count = 0;
     for (json_walk_t walk(metadata); walk.next(member);) {
         std::string_view value;
         if (!member.value.read(value))
-            return fail(uform_status_malformed_k, "a metadata value is not a string", "key '%s'", shown_t(member.key).text);
+            return fail(uform_status_malformed_k, "a metadata value is not a string", "key '%s'",
+                        shown_t(member.key).text);
         target_.metadata_[count++] = {keep(member.key), keep(value)};
     }
     return {};
@@ -147,17 +150,22 @@ failure_t header_reader_t::read_span(json_value_t offsets, tensor_t &tensor) con
             return malformed("data_offsets are not two whole numbers", tensor.name);
     if (count != 2 || !offsets.is_array()) return malformed("data_offsets are not two whole numbers", tensor.name);
     if (bounds[0] > bounds[1] || bounds[1] > data_.size())
-        return fail(uform_status_malformed_k, "data_offsets fall outside the data", "tensor '%s': [%llu, %llu) of %zu bytes",
-                    shown_t(tensor.name).text, wide_t(bounds[0]), wide_t(bounds[1]), data_.size());
+        return fail(uform_status_malformed_k, "data_offsets fall outside the data",
+                    "tensor '%s': [%llu, %llu) of %zu bytes", shown_t(tensor.name).text, wide_t(bounds[0]),
+                    wide_t(bounds[1]), data_.size());
     std::size_t expected;
-    if (!bytes_expected(tensor, expected)) return malformed("tensor shape overflows", tensor.name);
+    shown_shape_t const shape({tensor.shape, tensor.rank});
+    if (!bytes_expected(tensor, expected))
+        return fail(uform_status_malformed_k, "tensor shape overflows", "tensor '%s': shape %s",
+                    shown_t(tensor.name).text, shape.text);
     if (expected != bounds[1] - bounds[0])
         return fail(uform_status_malformed_k, "tensor shape and data_offsets disagree",
-                    "tensor '%s': shape takes %zu bytes, offsets span %llu", shown_t(tensor.name).text, expected,
-                    wide_t(bounds[1] - bounds[0]));
+                    "tensor '%s': %s %s takes %zu bytes, offsets span %llu", shown_t(tensor.name).text,
+                    name_of(tensor.dtype), shape.text, expected, wide_t(bounds[1] - bounds[0]));
     if (bounds[0] % bytes_of(tensor.dtype) != 0)
-        return fail(uform_status_malformed_k, "tensor data is not aligned to its scalar", "tensor '%s': %s at offset %llu",
-                    shown_t(tensor.name).text, name_of(tensor.dtype), wide_t(bounds[0]));
+        return fail(uform_status_malformed_k, "tensor data is not aligned to its scalar",
+                    "tensor '%s': %s at offset %llu", shown_t(tensor.name).text, name_of(tensor.dtype),
+                    wide_t(bounds[0]));
     tensor.data = data_.subspan(std::size_t(bounds[0]), expected);
     return {};
 }

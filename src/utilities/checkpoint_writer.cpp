@@ -36,7 +36,8 @@ class header_text_t {
         put("\"");
         for (char const &byte : text) {
             if (byte == '"' || byte == '\\') put("\\");
-            if (std::uint8_t(byte) >= 0x20) put({&byte, 1});
+            if (std::uint8_t(byte) >= 0x20)
+                put({&byte, 1});
             else {
                 char const escaped[] = {'\\', 'u', '0', '0', hexadecimal[byte >> 4], hexadecimal[byte & 15]};
                 put({escaped, sizeof(escaped)});
@@ -82,17 +83,19 @@ std::size_t put_header(header_text_t &header, std::span<tensor_layout_t const> t
 }
 
 /** Refuses what the reader would refuse. */
-failure_t check_writable(std::span<tensor_layout_t const> tensors, std::span<metadata_entry_t const> metadata) noexcept {
+failure_t check_writable(std::span<tensor_layout_t const> tensors,
+                         std::span<metadata_entry_t const> metadata) noexcept {
     for (metadata_entry_t const &entry : metadata)
         if (!is_utf8(entry.key) || !is_utf8(entry.value))
-            return fail(uform_status_invalid_argument_k, "metadata must be UTF-8", "key '%s'", shown_text_t(entry.key).text);
+            return fail(uform_status_invalid_argument_k, "metadata must be UTF-8", "key '%s'",
+                        shown_text_t(entry.key).text);
     std::size_t offset = 0;
     for (tensor_layout_t const &tensor : tensors) {
         if (!is_utf8(tensor.name) || tensor.name.find('\0') != tensor.name.npos)
             return fail(uform_status_invalid_argument_k, "a tensor's name must be UTF-8 without NUL");
         if (offset % bytes_of(tensor.dtype) != 0)
-            return fail(uform_status_invalid_argument_k, "F32 tensors must not follow an odd count of BF16", "tensor '%s'",
-                        shown_text_t(tensor.name).text);
+            return fail(uform_status_invalid_argument_k, "F32 tensors must not follow an odd count of BF16",
+                        "tensor '%s'", shown_text_t(tensor.name).text);
         offset += data_bytes(tensor);
     }
     return {};
@@ -132,7 +135,8 @@ failure_t checkpoint_writer_t::append(std::span<std::byte const> bytes) noexcept
 failure_t checkpoint_writer_t::commit() noexcept {
     if (missing_ != 0) {
         file_.discard();
-        return fail(uform_status_internal_k, "less data than the checkpoint's tensors take", "%zu bytes are missing", missing_);
+        return fail(uform_status_internal_k, "less data than the checkpoint's tensors take", "%zu bytes are missing",
+                    missing_);
     }
     return file_.commit();
 }

@@ -19,6 +19,8 @@
 namespace uform {
 namespace {
 
+constexpr std::size_t path_limit_k = 65536; // far above any system's PATH_MAX
+
 /** strerror_r answers a pointer in one C library and an int in the others. */
 [[maybe_unused]] char const *reason_of(char const *answer, char const *) noexcept { return answer; }
 [[maybe_unused]] char const *reason_of(int, char const *text) noexcept { return text; }
@@ -32,6 +34,7 @@ failure_t fail_io(char const *message, char const *path, int error) noexcept {
 
 failure_t copy_path(std::string_view path, buffer_t<char> &target) noexcept {
     if (path.empty()) return fail(uform_status_invalid_argument_k, "path is empty");
+    if (path.size() > path_limit_k) return fail(uform_status_invalid_argument_k, "path is too long");
     if (path.find('\0') != path.npos) return fail(uform_status_invalid_argument_k, "path holds a NUL byte");
     if (!target.resize(path.size() + 1)) return fail(uform_status_out_of_memory_k, "no memory for a path");
     std::memcpy(target.data(), path.data(), path.size());

@@ -91,7 +91,8 @@ failure_t json_t::parse(std::string_view text, std::size_t depth_limit) noexcept
     if (!error) error = parser_->parser.parse(padded_.data(), text.size(), false).get(root);
     if (error == simdjson::MEMALLOC) return fail(uform_status_out_of_memory_k, "no memory to parse JSON");
     if (error)
-        return fail(uform_status_malformed_k, "invalid JSON", "%s (%zu bytes)", simdjson::error_message(error), text.size());
+        return fail(uform_status_malformed_k, "invalid JSON", "%s (%zu bytes)", simdjson::error_message(error),
+                    text.size());
     keep(root, root_.cursor);
     return {};
 }

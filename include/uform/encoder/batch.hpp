@@ -44,7 +44,7 @@ class rotary_table_t {
 template <typename wide_>
 struct text_batch_t {
     items_t items;            // offsets [count + 1]
-    std::uint16_t const *ids; // [tokens]
+    std::uint16_t *ids; // [tokens]
     wide_ const *rotary;      // [tokens, 64]
 };
 

@@ -68,11 +68,12 @@ void visit_tensors(model_options_t const &options, tensor_visitor_t visitor, voi
 /** Calls `body(spec)` for every tensor of the model in the order of the file. */
 template <typename body_>
 void for_each_tensor(model_options_t const &options, body_ &&body) noexcept {
-    visit_tensors(options,
-                  [](void *context, tensor_spec_t const &spec) noexcept {
-                      (*static_cast<std::remove_reference_t<body_> *>(context))(spec);
-                  },
-                  &body);
+    visit_tensors(
+        options,
+        [](void *context, tensor_spec_t const &spec) noexcept {
+            (*static_cast<std::remove_reference_t<body_> *>(context))(spec);
+        },
+        &body);
 }
 
 std::size_t count_tensors(model_options_t const &options) noexcept;

@@ -50,9 +50,16 @@ std::size_t first_non_finite(tensor_t const &tensor) noexcept;
 /** Success, or `malformed` naming the tensor and the element. Loads call it on every tensor they use. */
 failure_t refuse_non_finite(tensor_t const &tensor) noexcept;
 
+/** A shape as a failure's detail shows it: "[3, 4]", "[1, 2, 3, ...]". */
+struct shown_shape_t {
+    char text[96] = {}; // three numbers of 20 digits at most
+    explicit shown_shape_t(std::span<std::size_t const> shape) noexcept;
+};
+
 class checkpoint_t {
   public:
-    /** A header larger than this is refused. Ours take 0.1 MiB; parsing takes 15 times the header, and this bounds it. */
+    /** A header larger than this is refused. Ours take 0.1 MiB; parsing takes 15 times the header, and this bounds it.
+     */
     static constexpr std::size_t header_limit_k = std::size_t(1) << 20;
     static constexpr std::size_t tensors_limit_k = 16384;
 
@@ -73,8 +80,8 @@ class checkpoint_t {
         std::string_view key, value;
     };
     input_file_t file_;
-    buffer_t<std::byte> copy_;     // of borrowed bytes that are misaligned
-    buffer_t<char> text_;          // every name, key and value
+    buffer_t<std::byte> copy_; // of borrowed bytes that are misaligned
+    buffer_t<char> text_;      // every name, key and value
     buffer_t<tensor_t> tensors_;
     buffer_t<metadata_t> metadata_;
 };
@@ -92,8 +99,8 @@ struct metadata_entry_t {
 
 /**
  *  Writes a checkpoint whose data streams in: `begin`, then `append` with the bytes of the tensors in their order, in
- *  pieces of any size, then `commit`. Any failure removes the temporary file; the file at `path` is the old one or the new
- *  one, whole. Data starts at a multiple of 64 bytes.
+ *  pieces of any size, then `commit`. Any failure removes the temporary file; the file at `path` is the old one or the
+ * new one, whole. Data starts at a multiple of 64 bytes.
  */
 class checkpoint_writer_t {
     replacing_file_t file_;

@@ -21,16 +21,14 @@ inline f32x_t load_part(float const *x, std::size_t count) { return _mm512_maskz
 inline void store(float *y, f32x_t x) { _mm512_storeu_ps(y, x); }
 inline void store_part(float *y, f32x_t x, std::size_t count) { _mm512_mask_storeu_ps(y, first_lanes(count), x); }
 
-inline f32x_t widen_bits(__m256i x) {
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
-}
+inline f32x_t widen_bits(__m256i x) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16)); }
 inline f32x_t load_narrow(bf16_t const *x) { return widen_bits(_mm256_loadu_si256((__m256i const *)x)); }
 inline f32x_t load_narrow_part(bf16_t const *x, std::size_t count) {
     return widen_bits(_mm256_maskz_loadu_epi16(first_lanes(count), x));
 }
 
-inline f32x_t multiply_add(f32x_t a, f32x_t b, f32x_t c) { return _mm512_fmadd_ps(a, b, c); }          // a b + c
-inline f32x_t subtract_product(f32x_t c, f32x_t a, f32x_t b) { return _mm512_fnmadd_ps(a, b, c); }     // c - a b
+inline f32x_t multiply_add(f32x_t a, f32x_t b, f32x_t c) { return _mm512_fmadd_ps(a, b, c); }      // a b + c
+inline f32x_t subtract_product(f32x_t c, f32x_t a, f32x_t b) { return _mm512_fnmadd_ps(a, b, c); } // c - a b
 inline f32x_t larger(f32x_t a, f32x_t b) { return _mm512_max_ps(a, b); }
 inline f32x_t square_root(f32x_t x) { return _mm512_sqrt_ps(x); }
 inline f32x_t round_nearest(f32x_t x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }

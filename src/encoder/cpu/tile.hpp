@@ -40,7 +40,8 @@ struct left_rows_t {
     void next() { data += 2; }
 };
 
-/** A left operand kept as a panel, its rows where a right operand has columns: pair p of row r at data + 128 p + 2 r. */
+/** A left operand kept as a panel, its rows where a right operand has columns: pair p of row r at data + 128 p + 2 r.
+ */
 struct left_panel_t {
     bf16_t const *data;
 
@@ -73,10 +74,10 @@ void multiply_tile(left_ left, bf16_t const *panel, std::size_t pairs, sink_ sin
         for (std::size_t vector = 0; vector < vectors_; ++vector)
             sums_f32x[row][vector] = sink.start(row, vector * lanes_k);
     for (std::size_t pair = 0; pair < pairs; ++pair, left.next(), panel += panel_stride_k) {
-        pairs_t right_bf16x[vectors_];
+        right_t right_bf16x[vectors_];
 #pragma GCC unroll 16
         for (std::size_t vector = 0; vector < vectors_; ++vector)
-            right_bf16x[vector] = load_pairs(panel + vector * 2 * lanes_k);
+            right_bf16x[vector] = load_right(panel + vector * 2 * lanes_k);
 #pragma GCC unroll 16
         for (std::size_t row = 0; row < rows_; ++row) {
             pair_t const left_bf16x = broadcast_pair(left.at(row));
