@@ -53,13 +53,20 @@ TEST(types, spellings_are_the_published_ones) {
 }
 
 TEST(types, statuses_keep_their_order) {
-    std::int32_t const order[] = {uform_status_success_k,           uform_status_deferred_k,
-                                  uform_status_out_of_memory_k,     uform_status_shape_mismatch_k,
-                                  uform_status_unsupported_layout_k, uform_status_unknown_kind_k,
-                                  uform_status_io_k,                uform_status_device_k,
-                                  uform_status_malformed_k,         uform_status_internal_k,
-                                  uform_status_config_mismatch_k,   uform_status_contended_k,
-                                  uform_status_cancelled_k,         uform_status_unsupported_k,
+    std::int32_t const order[] = {uform_status_success_k,
+                                  uform_status_deferred_k,
+                                  uform_status_out_of_memory_k,
+                                  uform_status_shape_mismatch_k,
+                                  uform_status_unsupported_layout_k,
+                                  uform_status_unknown_kind_k,
+                                  uform_status_io_k,
+                                  uform_status_device_k,
+                                  uform_status_malformed_k,
+                                  uform_status_internal_k,
+                                  uform_status_config_mismatch_k,
+                                  uform_status_contended_k,
+                                  uform_status_cancelled_k,
+                                  uform_status_unsupported_k,
                                   uform_status_invalid_argument_k};
     for (std::int32_t i = 0; i < 15; ++i) EXPECT_EQ(order[i], i);
 }

@@ -1,0 +1,142 @@
+/**
+ *  @file gemm.hpp
+ *  @brief Products with packed weights: `y = a w^T` in BFloat16 or, with an addend, in float.
+ *
+ *  A block of rows stays in the second-level cache while the panels of weights stream past it; within a block, one
+ *  panel meets all rows before the next one is touched.
+ */
+#pragma once
+
+/** Rounds sums to BFloat16 as they leave the registers. `partial_` guards the last panel's missing columns. */
+template <bool partial_>
+struct narrow_sink_t {
+    bf16_t *y;
+    std::size_t stride, columns;
+
+    narrow_sink_t from(std::size_t row, std::size_t column) const {
+        return {y + row * stride + column, stride, columns > column ? columns - column : 0};
+    }
+    f32x_t start(std::size_t, std::size_t) const { return zero(); }
+    void finish(std::size_t row, std::size_t column, f32x_t sum) const {
+        bf16_t *target = y + row * stride + column;
+        if constexpr (!partial_)
+            store_narrow(target, sum);
+        else if (column < columns)
+            store_narrow_part(target, sum, least(columns - column, lanes_k));
+    }
+};
+
+template <bool partial_, bool adds_>
+struct wide_sink_t {
+    float const *addend;
+    float *y;
+    std::size_t stride, columns;
+
+    wide_sink_t from(std::size_t row, std::size_t column) const {
+        std::size_t const step = row * stride + column;
+        return {adds_ ? addend + step : nullptr, y + step, stride, columns > column ? columns - column : 0};
+    }
+    f32x_t start(std::size_t, std::size_t) const { return zero(); }
+    void finish(std::size_t row, std::size_t column, f32x_t sum) const {
+        std::size_t const step = row * stride + column;
+        if constexpr (!partial_) {
+            if constexpr (adds_) sum = load(addend + step) + sum;
+            store(y + step, sum);
+        } else if (column < columns) {
+            std::size_t const count = least(columns - column, lanes_k);
+            if constexpr (adds_) sum = load_part(addend + step, count) + sum;
+            store_part(y + step, sum, count);
+        }
+    }
+};
+
+/** Rows of a block: a quarter of a megabyte of them, in whole tiles. */
+inline std::size_t block_rows(std::size_t depth) {
+    std::size_t const rows = least((std::size_t(1) << 17) / depth, 384) / tile_rows_k * tile_rows_k;
+    return rows ? rows : tile_rows_k;
+}
+
+/** What one thread computes: a rectangle of the answer, in rows and in panels. */
+struct rectangle_t {
+    std::size_t first_row, last_row, first_panel, last_panel;
+};
+
+/** Rows of an odd depth, copied with a zero at their end, so that the last pair reads nothing foreign. */
+inline left_rows_t even_rows(bf16_t const *a, std::size_t rows, std::size_t inputs, bf16_t *staged) {
+    if (inputs % 2 == 0) return {a, inputs};
+    for (std::size_t row = 0; row < rows; ++row) {
+        std::memcpy(staged + row * (inputs + 1), a + row * inputs, inputs * sizeof(bf16_t));
+        staged[row * (inputs + 1) + inputs] = {};
+    }
+    return {staged, inputs + 1};
+}
+
+/** `sinks_` makes the sink of a panel's first row: `whole(column)` where all 64 columns exist, else `part(column)`. */
+template <typename sinks_>
+void multiply_rectangle(lane_t &worker, rectangle_t area, bf16_t const *a, packed_t w, sinks_ sinks) {
+    std::size_t const step = block_rows(w.inputs), pairs = divide_up(w.inputs, 2);
+    scratch_scope_t scope(worker);
+    bf16_t *staged = w.inputs % 2 ? claim<bf16_t>(worker, step * (w.inputs + 1)) : nullptr;
+    if (w.inputs % 2 && !staged) return;
+    for (std::size_t first = area.first_row; first < area.last_row; first += step) {
+        std::size_t const rows = least(area.last_row - first, step);
+        left_rows_t const left = even_rows(a + first * w.inputs, rows, w.inputs, staged);
+        for (std::size_t panel = area.first_panel; panel < area.last_panel; ++panel) {
+            bf16_t const *right = static_cast<bf16_t const *>(w.data) + panel * panel_elements(w.inputs);
+            std::size_t const column = panel * panel_columns_k;
+            if (column + panel_columns_k <= w.outputs)
+                multiply_panel(rows, left, right, pairs, sinks.whole(first, column));
+            else
+                multiply_panel(rows, left, right, pairs, sinks.part(first, column));
+        }
+    }
+}
+
+/** Deals rows while every thread gets several tiles of them, else panels: short inputs still use the whole team. */
+template <typename sinks_>
+void multiply_packed(lane_t &lane, std::size_t rows, bf16_t const *a, packed_t w, sinks_ sinks) {
+    std::size_t const panels = divide_up(w.outputs, panel_columns_k), grain = 2 * tile_rows_k;
+    if (rows >= lane.width() * grain || panels < 2)
+        return lane.rows(rows, grain, [&](std::size_t first, std::size_t last, lane_t &worker) {
+            multiply_rectangle(worker, {first, last, 0, panels}, a, w, sinks);
+        });
+    lane.rows(panels, 1, [&](std::size_t first, std::size_t last, lane_t &worker) {
+        multiply_rectangle(worker, {0, rows, first, last}, a, w, sinks);
+    });
+}
+
+struct narrow_sinks_t {
+    bf16_t *y;
+    std::size_t outputs;
+
+    narrow_sink_t<false> whole(std::size_t row, std::size_t column) const {
+        return {y + row * outputs + column, outputs, panel_columns_k};
+    }
+    narrow_sink_t<true> part(std::size_t row, std::size_t column) const {
+        return {y + row * outputs + column, outputs, outputs - column};
+    }
+};
+
+template <bool adds_>
+struct wide_sinks_t {
+    float const *addend;
+    float *y;
+    std::size_t outputs;
+
+    template <bool partial_>
+    wide_sink_t<partial_, adds_> at(std::size_t row, std::size_t column) const {
+        std::size_t const step = row * outputs + column;
+        return {adds_ ? addend + step : nullptr, y + step, outputs, outputs - column};
+    }
+    wide_sink_t<false, adds_> whole(std::size_t row, std::size_t column) const { return at<false>(row, column); }
+    wide_sink_t<true, adds_> part(std::size_t row, std::size_t column) const { return at<true>(row, column); }
+};
+
+void gemm(lane_t &lane, std::size_t rows, bf16_t const *a, packed_t w, bf16_t *y) noexcept {
+    multiply_packed(lane, rows, a, w, narrow_sinks_t {y, w.outputs});
+}
+
+void gemm_wide(lane_t &lane, std::size_t rows, bf16_t const *a, packed_t w, float const *addend, float *y) noexcept {
+    if (addend) return multiply_packed(lane, rows, a, w, wide_sinks_t<true> {addend, y, w.outputs});
+    multiply_packed(lane, rows, a, w, wide_sinks_t<false> {nullptr, y, w.outputs});
+}

@@ -1,0 +1,79 @@
+/**
+ *  @file gemm_backward_weight.hpp
+ *  @brief Gradients of weights: `d_w_sum += d_y^T a`, a product whose depth is the batch's rows.
+ *
+ *  Both operands lie across the depth, so both are zipped into panels first: 512 rows at a time into scratch, then
+ *  multiplied 128 rows at a time so that two panels fit the first-level cache. Every element's sum starts from what the
+ *  buffer holds and walks the rows upwards, so neither blocking nor the number of threads changes it.
+ */
+#pragma once
+
+constexpr std::size_t zipped_rows_k = 512;
+constexpr std::size_t multiplied_rows_k = 128;
+
+/** Continues sums of a panel that has fewer than 64 columns. */
+struct edge_sums_sink_t {
+    float *sums;
+    std::size_t stride, columns;
+
+    edge_sums_sink_t from(std::size_t row, std::size_t column) const {
+        return {sums + row * stride + column, stride, columns > column ? columns - column : 0};
+    }
+    std::size_t count(std::size_t column) const { return column < columns ? least(columns - column, lanes_k) : 0; }
+    f32x_t start(std::size_t row, std::size_t column) const {
+        return count(column) ? load_part(sums + row * stride + column, count(column)) : zero();
+    }
+    void finish(std::size_t row, std::size_t column, f32x_t sum) const {
+        if (count(column)) store_part(sums + row * stride + column, sum, count(column));
+    }
+};
+
+/** A matrix as panels of 64 columns: [columns / 64][rows / 2][64][2]. */
+struct zipped_t {
+    bf16_t const *source; // [rows, columns]
+    std::size_t columns;
+    bf16_t *panels;
+
+    std::size_t count() const { return divide_up(columns, panel_columns_k); }
+    bf16_t *panel(std::size_t index) const { return panels + index * panel_elements(zipped_rows_k); }
+    void zip(std::size_t index, std::size_t first, std::size_t rows) const {
+        std::size_t const column = index * panel_columns_k;
+        pack_rows(source + first * columns + column, columns, rows, least(columns - column, panel_columns_k),
+                  panel(index));
+    }
+};
+
+inline void multiply_zipped(zipped_t const &d_y, zipped_t const &a, std::size_t unit, std::size_t rows,
+                            float *d_w_sum) {
+    std::size_t const output = unit / a.count() * panel_columns_k, input = unit % a.count() * panel_columns_k;
+    std::size_t const outputs = least(d_y.columns - output, panel_columns_k), inputs = a.columns - input;
+    float *sums = d_w_sum + output * a.columns + input;
+    for (std::size_t row = 0; row < rows; row += multiplied_rows_k) {
+        std::size_t const pairs = divide_up(least(rows - row, multiplied_rows_k), 2);
+        left_panel_t const left {d_y.panel(unit / a.count()) + row * panel_columns_k};
+        bf16_t const *right = a.panel(unit % a.count()) + row * panel_columns_k;
+        if (inputs >= panel_columns_k)
+            multiply_panel(outputs, left, right, pairs, sums_sink_t<true> {sums, a.columns});
+        else
+            multiply_panel(outputs, left, right, pairs, edge_sums_sink_t {sums, a.columns, inputs});
+    }
+}
+
+void gemm_backward_weight(lane_t &lane, std::size_t rows, std::size_t outputs, std::size_t inputs, bf16_t const *d_y,
+                          bf16_t const *a, float *d_w_sum) noexcept {
+    scratch_scope_t scope(lane);
+    zipped_t left {d_y, outputs, nullptr}, right {a, inputs, nullptr};
+    left.panels = claim<bf16_t>(lane, left.count() * panel_elements(zipped_rows_k));
+    right.panels = claim<bf16_t>(lane, right.count() * panel_elements(zipped_rows_k));
+    if (!left.panels || !right.panels) return;
+    for (std::size_t row = 0; row < rows; row += zipped_rows_k) {
+        std::size_t const step = least(rows - row, zipped_rows_k);
+        lane.rows(left.count() + right.count(), 1, [&](std::size_t first, std::size_t last, lane_t &) {
+            for (std::size_t unit = first; unit < last; ++unit)
+                unit < left.count() ? left.zip(unit, row, step) : right.zip(unit - left.count(), row, step);
+        });
+        lane.rows(left.count() * right.count(), 1, [&](std::size_t first, std::size_t last, lane_t &) {
+            for (std::size_t unit = first; unit < last; ++unit) multiply_zipped(left, right, unit, step, d_w_sum);
+        });
+    }
+}

@@ -1,0 +1,46 @@
+/**
+ *  @file kernels.hpp
+ *  @brief All skeletons in order, and the table they fill: what a class unit includes after its vocabulary.
+ */
+#pragma once
+
+#include "tile.hpp"
+#include "panel.hpp"
+#include "stream.hpp"
+#include "exp.hpp"
+#include "gemm.hpp"
+#include "gemm_backward_weight.hpp"
+#include "rows.hpp"
+#include "norm.hpp"
+#include "rope.hpp"
+#include "attention.hpp"
+#include "attention_backward.hpp"
+#include "swiglu.hpp"
+#include "pool.hpp"
+
+inline kit_table_t table_from(kit_table_t table, char const *name) {
+    table.name = name;
+    table.pack_bytes = pack_bytes;
+    table.pack = pack;
+    table.pack_transposed = pack_transposed;
+    table.gemm = gemm;
+    table.gemm_wide = gemm_wide;
+    table.gemm_backward_weight = gemm_backward_weight;
+    table.rmsnorm = rmsnorm;
+    table.rmsnorm_backward = rmsnorm_backward;
+    table.rope = rope;
+    table.attention = attention;
+    table.attention_backward = attention_backward;
+    table.swiglu = swiglu;
+    table.swiglu_backward = swiglu_backward;
+    table.silu = silu;
+    table.silu_backward = silu_backward;
+    table.gather_bytes = gather_bytes;
+    table.scatter_bytes_sum = scatter_bytes_sum;
+    table.pool = pool;
+    table.pool_backward = pool_backward;
+    table.normalize_rows = normalize_rows;
+    table.cast_rows = cast_rows;
+    table.widen_rows = widen_rows;
+    return table;
+}

@@ -1,0 +1,106 @@
+/**
+ *  @file norm.hpp
+ *  @brief RMS normalization of rows (Zhang and Sennrich, 2019), forward and backward.
+ */
+#pragma once
+
+struct rmsnorm_step_t {
+    float const *x, *scale;
+    bf16_t *y;
+    f32x_t inverse_f32x;
+
+    template <typename span_>
+    void operator()(std::size_t i, span_ span) const {
+        store_narrow(y + i, load(x + i, span) * inverse_f32x * load(scale + i, span), span);
+    }
+};
+
+inline void rmsnorm_row(std::size_t columns, float const *x, float const *scale, bf16_t *y, float *inverse_rms) {
+    f32x_t const mean_f32x = broadcast(sum_of_squares(x, columns)) / broadcast(float(columns));
+    f32x_t const inverse_f32x = broadcast(1.0f) / square_root(mean_f32x + broadcast(rmsnorm_epsilon_k));
+    store_part(inverse_rms, inverse_f32x, 1);
+    each_vector(columns, rmsnorm_step_t {x, scale, y, inverse_f32x});
+}
+
+void rmsnorm(lane_t &lane, std::size_t rows, std::size_t columns, float const *x, float const *scale, bf16_t *y,
+             float *inverse_rms) noexcept {
+    lane.rows(rows, 16, [=](std::size_t first, std::size_t last, lane_t &) {
+        for (std::size_t row = first; row < last; ++row)
+            rmsnorm_row(columns, x + row * columns, scale, y + row * columns, inverse_rms + row);
+    });
+}
+
+/** Adds up <d_y scale, x> of one row. */
+struct scaled_dot_step_t {
+    bf16_t const *d_y;
+    float const *scale, *x;
+    f32x_t *sum_f32x;
+
+    template <typename span_>
+    void operator()(std::size_t i, span_ span) const {
+        f32x_t const g_f32x = load_narrow(d_y + i, span) * load(scale + i, span);
+        *sum_f32x = multiply_add(g_f32x, load(x + i, span), *sum_f32x);
+    }
+};
+
+/** d_x += r (d_y scale - x shrink). */
+struct rmsnorm_backward_step_t {
+    bf16_t const *d_y;
+    float const *scale, *x;
+    float *d_x_sum;
+    f32x_t inverse_f32x, shrink_f32x;
+
+    template <typename span_>
+    void operator()(std::size_t i, span_ span) const {
+        f32x_t const g_f32x = load_narrow(d_y + i, span) * load(scale + i, span);
+        f32x_t const step_f32x = subtract_product(g_f32x, load(x + i, span), shrink_f32x);
+        store(d_x_sum + i, multiply_add(inverse_f32x, step_f32x, load(d_x_sum + i, span)), span);
+    }
+};
+
+inline void rmsnorm_backward_row(std::size_t columns, rmsnorm_backward_t<float> const &io, std::size_t row) {
+    float const *x = io.x + row * columns;
+    bf16_t const *d_y = io.d_y + row * columns;
+    f32x_t dot_f32x = zero();
+    each_vector(columns, scaled_dot_step_t {d_y, io.scale, x, &dot_f32x});
+    f32x_t const inverse_f32x = broadcast(io.inverse_rms[row]);
+    f32x_t const mean_f32x = broadcast(reduce_sum(dot_f32x)) / broadcast(float(columns));
+    f32x_t const shrink_f32x = inverse_f32x * inverse_f32x * mean_f32x;
+    each_vector(columns,
+                rmsnorm_backward_step_t {d_y, io.scale, x, io.d_x_sum + row * columns, inverse_f32x, shrink_f32x});
+}
+
+/** d_scale of `count` <= 4 vectors of columns, summed over all rows in their order. */
+inline void rmsnorm_backward_scale(std::size_t rows, std::size_t columns, rmsnorm_backward_t<float> const &io,
+                                   std::size_t column, std::size_t count) {
+    f32x_t sums_f32x[4];
+    std::size_t counts[4];
+    for (std::size_t part = 0; part < 4; ++part) {
+        counts[part] = count > part * lanes_k ? least(count - part * lanes_k, lanes_k) : 0;
+        sums_f32x[part] = load_part(io.d_scale_sum + column + part * lanes_k, counts[part]);
+    }
+    for (std::size_t row = 0; row < rows; ++row) {
+        std::size_t const cell = row * columns + column;
+        f32x_t const inverse_f32x = broadcast(io.inverse_rms[row]);
+#pragma GCC unroll 4
+        for (std::size_t part = 0; part < 4; ++part) {
+            std::size_t const at = cell + part * lanes_k;
+            f32x_t const d_y_f32x = load_narrow_part(io.d_y + at, counts[part]);
+            sums_f32x[part] =
+                multiply_add(d_y_f32x * inverse_f32x, load_part(io.x + at, counts[part]), sums_f32x[part]);
+        }
+    }
+    for (std::size_t part = 0; part < 4; ++part)
+        store_part(io.d_scale_sum + column + part * lanes_k, sums_f32x[part], counts[part]);
+}
+
+void rmsnorm_backward(lane_t &lane, std::size_t rows, std::size_t columns,
+                      rmsnorm_backward_t<float> const &io) noexcept {
+    lane.rows(rows, 16, [&](std::size_t first, std::size_t last, lane_t &) {
+        for (std::size_t row = first; row < last; ++row) rmsnorm_backward_row(columns, io, row);
+    });
+    lane.rows(columns, 4 * lanes_k, [&](std::size_t first, std::size_t last, lane_t &) {
+        for (std::size_t column = first; column < last; column += 4 * lanes_k)
+            rmsnorm_backward_scale(rows, columns, io, column, least(last - column, 4 * lanes_k));
+    });
+}

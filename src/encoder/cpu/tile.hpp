@@ -1,0 +1,130 @@
+/**
+ *  @file tile.hpp
+ *  @brief The register tile every product of a CPU class is made of, and the loops that cover a block with it.
+ *
+ *  Included inside a class unit's target region, after its vocabulary; it includes nothing and knows no instruction.
+ *
+ *  A right operand is a panel of 64 columns, depth by pairs:
+ *
+ *      panel [pairs][64 columns][2]:  element (depth d, column c) at (d / 2) * 128 + c * 2 + d % 2
+ *
+ *  so that one load brings two neighbouring depths of `lanes_k` columns. A left operand yields pairs of depths too, by
+ *  broadcast. An output element is one accumulator that walks the depth upwards, whatever tile it falls in: that is
+ *  what makes a row's result independent of the rows beside it.
+ */
+#pragma once
+
+constexpr std::size_t panel_columns_k = 64;
+constexpr std::size_t panel_stride_k = 2 * panel_columns_k; // elements from one pair of depths to the next
+
+constexpr std::size_t least(std::size_t a, std::size_t b) { return a < b ? a : b; }
+constexpr std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
+constexpr std::size_t round_up(std::size_t a, std::size_t b) { return divide_up(a, b) * b; }
+
+/** Scratch in whole cache lines. The local element type keeps the allocator's template out of the symbol table. */
+struct alignas(64) line_t {
+    unsigned char bytes[64];
+};
+template <typename element_>
+element_ *claim(lane_t &lane, std::size_t count) {
+    return reinterpret_cast<element_ *>(lane.claim<line_t>(divide_up(count * sizeof(element_), sizeof(line_t))));
+}
+
+/** A left operand kept row by row: pair p of row r at data + r * stride + 2 p. */
+struct left_rows_t {
+    bf16_t const *data;
+    std::size_t stride;
+
+    bf16_t const *at(std::size_t row) const { return data + row * stride; }
+    left_rows_t from(std::size_t row) const { return {data + row * stride, stride}; }
+    void next() { data += 2; }
+};
+
+/** A left operand kept as a panel, its rows where a right operand has columns: pair p of row r at data + 128 p + 2 r.
+ */
+struct left_panel_t {
+    bf16_t const *data;
+
+    bf16_t const *at(std::size_t row) const { return data + 2 * row; }
+    left_panel_t from(std::size_t row) const { return {data + 2 * row}; }
+    void next() { data += panel_stride_k; }
+};
+
+/** Sums kept in memory between calls, in float. `adds_` continues them, otherwise they are set. */
+template <bool adds_>
+struct sums_sink_t {
+    float *sums; // [rows, 64] at `stride`
+    std::size_t stride;
+
+    sums_sink_t from(std::size_t row, std::size_t column) const { return {sums + row * stride + column, stride}; }
+    f32x_t start(std::size_t row, std::size_t column) const {
+        if constexpr (adds_) return load(sums + row * stride + column);
+        return zero();
+    }
+    void finish(std::size_t row, std::size_t column, f32x_t sum) const { store(sums + row * stride + column, sum); }
+};
+
+/** The tile itself: up to 24 accumulators live in registers, so both loops over them must unroll completely. */
+template <std::size_t rows_, std::size_t vectors_, typename left_, typename sink_>
+void multiply_tile(left_ left, bf16_t const *panel, std::size_t pairs, sink_ sink) {
+    f32x_t sums_f32x[rows_][vectors_];
+#pragma GCC unroll 16
+    for (std::size_t row = 0; row < rows_; ++row)
+#pragma GCC unroll 16
+        for (std::size_t vector = 0; vector < vectors_; ++vector)
+            sums_f32x[row][vector] = sink.start(row, vector * lanes_k);
+    for (std::size_t pair = 0; pair < pairs; ++pair, left.next(), panel += panel_stride_k) {
+        right_t right_bf16x[vectors_];
+#pragma GCC unroll 16
+        for (std::size_t vector = 0; vector < vectors_; ++vector)
+            right_bf16x[vector] = load_right(panel + vector * 2 * lanes_k);
+#pragma GCC unroll 16
+        for (std::size_t row = 0; row < rows_; ++row) {
+            pair_t const left_bf16x = broadcast_pair(left.at(row));
+#pragma GCC unroll 16
+            for (std::size_t vector = 0; vector < vectors_; ++vector)
+                sums_f32x[row][vector] = add_product(sums_f32x[row][vector], left_bf16x, right_bf16x[vector]);
+        }
+    }
+#pragma GCC unroll 16
+    for (std::size_t row = 0; row < rows_; ++row)
+#pragma GCC unroll 16
+        for (std::size_t vector = 0; vector < vectors_; ++vector)
+            sink.finish(row, vector * lanes_k, sums_f32x[row][vector]);
+}
+
+template <std::size_t rows_, std::size_t vectors_, typename left_, typename sink_>
+void multiply_rows(std::size_t rows, left_ left, bf16_t const *panel, std::size_t pairs, sink_ sink) {
+    if constexpr (rows_ > 1)
+        if (rows < rows_) return multiply_rows<rows_ - 1, vectors_>(rows, left, panel, pairs, sink);
+    multiply_tile<rows_, vectors_>(left, panel, pairs, sink);
+}
+
+template <std::size_t vectors_, typename left_, typename sink_>
+void multiply_columns(std::size_t rows, std::size_t vectors, left_ left, bf16_t const *panel, std::size_t pairs,
+                      sink_ sink) {
+    if constexpr (vectors_ > 1)
+        if (vectors < vectors_) return multiply_columns<vectors_ - 1>(rows, vectors, left, panel, pairs, sink);
+    for (std::size_t row = 0; row < rows; row += tile_rows_k)
+        multiply_rows<tile_rows_k, vectors_>(least(rows - row, tile_rows_k), left.from(row), panel, pairs,
+                                             sink.from(row, 0));
+}
+
+/** All 64 columns of a panel. */
+template <typename left_, typename sink_>
+void multiply_panel(std::size_t rows, left_ left, bf16_t const *panel, std::size_t pairs, sink_ sink) {
+    for (std::size_t column = 0; column < panel_columns_k; column += tile_vectors_k * lanes_k)
+        for (std::size_t row = 0; row < rows; row += tile_rows_k)
+            multiply_rows<tile_rows_k, tile_vectors_k>(least(rows - row, tile_rows_k), left.from(row),
+                                                       panel + 2 * column, pairs, sink.from(row, column));
+}
+
+/** The first `columns` of a panel, rounded up to whole vectors: what a short item's keys need. */
+template <typename left_, typename sink_>
+void multiply_panel(std::size_t rows, std::size_t columns, left_ left, bf16_t const *panel, std::size_t pairs,
+                    sink_ sink) {
+    constexpr std::size_t step = tile_vectors_k * lanes_k;
+    for (std::size_t column = 0; column < columns; column += step)
+        multiply_columns<tile_vectors_k>(rows, divide_up(least(columns - column, step), lanes_k), left,
+                                         panel + 2 * column, pairs, sink.from(0, column));
+}
