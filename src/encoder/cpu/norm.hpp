@@ -15,18 +15,25 @@ struct rmsnorm_step_t {
     }
 };
 
-inline void rmsnorm_row(std::size_t columns, float const *x, float const *scale, bf16_t *y, float *inverse_rms) {
-    f32x_t const mean_f32x = broadcast(sum_of_squares(x, columns)) / broadcast(float(columns));
+/** At most `lanes_k` rows: their roots and quotients take one instruction each, with a row to a lane. */
+inline void rmsnorm_rows(std::size_t rows, std::size_t columns, float const *x, float const *scale, bf16_t *y,
+                         float *inverse_rms) {
+    float squares[lanes_k] = {}, inverse[lanes_k];
+    for (std::size_t row = 0; row < rows; ++row) squares[row] = sum_of_squares(x + row * columns, columns);
+    f32x_t const mean_f32x = load(squares) / broadcast(float(columns));
     f32x_t const inverse_f32x = broadcast(1.0f) / square_root(mean_f32x + broadcast(rmsnorm_epsilon_k));
-    store_part(inverse_rms, inverse_f32x, 1);
-    each_vector(columns, rmsnorm_step_t {x, scale, y, inverse_f32x});
+    store(inverse, inverse_f32x);
+    store_part(inverse_rms, inverse_f32x, rows);
+    for (std::size_t row = 0; row < rows; ++row)
+        each_vector(columns, rmsnorm_step_t {x + row * columns, scale, y + row * columns, broadcast(inverse[row])});
 }
 
 void rmsnorm(lane_t &lane, std::size_t rows, std::size_t columns, float const *x, float const *scale, bf16_t *y,
              float *inverse_rms) noexcept {
-    lane.rows(rows, 16, [=](std::size_t first, std::size_t last, lane_t &) {
-        for (std::size_t row = first; row < last; ++row)
-            rmsnorm_row(columns, x + row * columns, scale, y + row * columns, inverse_rms + row);
+    lane.rows(rows, lanes_k, [=](std::size_t first, std::size_t last, lane_t &) {
+        for (std::size_t row = first; row < last; row += lanes_k)
+            rmsnorm_rows(least(last - row, lanes_k), columns, x + row * columns, scale, y + row * columns,
+                         inverse_rms + row);
     });
 }
 
@@ -64,7 +71,7 @@ inline void rmsnorm_backward_row(std::size_t columns, rmsnorm_backward_t<float> 
     f32x_t dot_f32x = zero();
     each_vector(columns, scaled_dot_step_t {d_y, io.scale, x, &dot_f32x});
     f32x_t const inverse_f32x = broadcast(io.inverse_rms[row]);
-    f32x_t const mean_f32x = broadcast(reduce_sum(dot_f32x)) / broadcast(float(columns));
+    f32x_t const mean_f32x = broadcast(reduce_sum(dot_f32x) * (1.0f / float(columns)));
     f32x_t const shrink_f32x = inverse_f32x * inverse_f32x * mean_f32x;
     each_vector(columns,
                 rmsnorm_backward_step_t {d_y, io.scale, x, io.d_x_sum + row * columns, inverse_f32x, shrink_f32x});
