@@ -15,8 +15,6 @@
 #include <uform/encoder/serial.hpp>
 
 #if defined(__x86_64__)
-#pragma GCC diagnostic ignored "-Wuninitialized" // GCC 12 warns of its own _mm512_undefined: bug 105593
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
 
 #if defined(__clang__)

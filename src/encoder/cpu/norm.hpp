@@ -77,29 +77,23 @@ inline void rmsnorm_backward_row(std::size_t columns, rmsnorm_backward_t<float> 
                 rmsnorm_backward_step_t {d_y, io.scale, x, io.d_x_sum + row * columns, inverse_f32x, shrink_f32x});
 }
 
-/** d_scale of `count` <= 4 vectors of columns, summed over all rows in their order. */
-inline void rmsnorm_backward_scale(std::size_t rows, std::size_t columns, rmsnorm_backward_t<float> const &io,
-                                   std::size_t column, std::size_t count) {
-    f32x_t sums_f32x[4];
-    std::size_t counts[4];
-    for (std::size_t part = 0; part < 4; ++part) {
-        counts[part] = count > part * lanes_k ? least(count - part * lanes_k, lanes_k) : 0;
-        sums_f32x[part] = load_part(io.d_scale_sum + column + part * lanes_k, counts[part]);
-    }
-    for (std::size_t row = 0; row < rows; ++row) {
-        std::size_t const cell = row * columns + column;
-        f32x_t const inverse_f32x = broadcast(io.inverse_rms[row]);
-#pragma GCC unroll 4
-        for (std::size_t part = 0; part < 4; ++part) {
-            std::size_t const at = cell + part * lanes_k;
-            f32x_t const d_y_f32x = load_narrow_part(io.d_y + at, counts[part]);
-            sums_f32x[part] =
-                multiply_add(d_y_f32x * inverse_f32x, load_part(io.x + at, counts[part]), sums_f32x[part]);
+/** d_scale of one vector of columns, summed over all rows in their order. */
+struct rmsnorm_scale_step_t {
+    rmsnorm_backward_t<float> const &io;
+    std::size_t rows, columns, first;
+
+    template <typename span_>
+    void operator()(std::size_t i, span_ span) const {
+        std::size_t const column = first + i;
+        f32x_t sum_f32x = load(io.d_scale_sum + column, span);
+        for (std::size_t row = 0; row < rows; ++row) {
+            std::size_t const cell = row * columns + column;
+            f32x_t const d_y_f32x = load_narrow(io.d_y + cell, span) * broadcast(io.inverse_rms[row]);
+            sum_f32x = multiply_add(d_y_f32x, load(io.x + cell, span), sum_f32x);
         }
+        store(io.d_scale_sum + column, sum_f32x, span);
     }
-    for (std::size_t part = 0; part < 4; ++part)
-        store_part(io.d_scale_sum + column + part * lanes_k, sums_f32x[part], counts[part]);
-}
+};
 
 void rmsnorm_backward(lane_t &lane, std::size_t rows, std::size_t columns,
                       rmsnorm_backward_t<float> const &io) noexcept {
@@ -107,7 +101,6 @@ void rmsnorm_backward(lane_t &lane, std::size_t rows, std::size_t columns,
         for (std::size_t row = first; row < last; ++row) rmsnorm_backward_row(columns, io, row);
     });
     lane.rows(columns, 4 * lanes_k, [&](std::size_t first, std::size_t last, lane_t &) {
-        for (std::size_t column = first; column < last; column += 4 * lanes_k)
-            rmsnorm_backward_scale(rows, columns, io, column, least(last - column, 4 * lanes_k));
+        each_vector(last - first, rmsnorm_scale_step_t {io, rows, columns, first});
     });
 }
