@@ -130,7 +130,8 @@ TEST(elementary, bits_are_the_same_on_every_machine) {
     auto const add = [&](double x) { hash = (hash ^ std::bit_cast<std::uint64_t>(x)) * 1099511628211u; };
     for (int i = 1; i < 1000; ++i) {
         double const x = double(i) * 0.37;
-        add(uform::exp_of(x)), add(uform::exp_of(-x)), add(uform::log_of(x)), add(uform::sin_of(x)), add(uform::cos_of(x));
+        add(uform::exp_of(x)), add(uform::exp_of(-x)), add(uform::log_of(x)), add(uform::sin_of(x)),
+            add(uform::cos_of(x));
     }
     EXPECT_EQ(hash, 11025820147974543157u);
 }

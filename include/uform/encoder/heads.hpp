@@ -27,11 +27,11 @@ struct pool_gradients_t {
 /** What the head's backward reads; all of it per item but the attention. */
 template <typename wide_>
 struct pool_stash_t {
-    wide_ *attention;               // [tokens, heads]
-    wide_ *pooled;                  // [items, hidden]
-    narrow_t<wide_> *pooled_narrow; // [items, hidden]
-    narrow_t<wide_> *hidden;        // [items, hidden], before the activation
-    narrow_t<wide_> *activated;     // [items, hidden]
+    wide_ *attention = nullptr;               // [tokens, heads]
+    wide_ *pooled = nullptr;                  // [items, hidden]
+    narrow_t<wide_> *pooled_narrow = nullptr; // [items, hidden]
+    narrow_t<wide_> *hidden = nullptr;        // [items, hidden], before the activation
+    narrow_t<wide_> *activated = nullptr;     // [items, hidden]
 
     [[nodiscard]] bool claim(lane_t &lane, geometry_t const &geometry, items_t items) noexcept {
         std::size_t const cells = items.count() * geometry.hidden;

@@ -14,16 +14,16 @@ namespace uform {
 
 template <typename wide_>
 struct block_stash_t {
-    narrow_t<wide_> *normed;      // [tokens, hidden]
-    wide_ *attention_inverse_rms; // [tokens]
-    narrow_t<wide_> *qkv;         // [tokens, 3 hidden], q and k rotated
-    narrow_t<wide_> *attended;    // [tokens, hidden]
-    wide_ *lse;                   // [tokens, heads]
-    wide_ *middle;                // [tokens, hidden], the residual stream between attention and MLP
-    narrow_t<wide_> *mlp_normed;  // [tokens, hidden]
-    wide_ *mlp_inverse_rms;       // [tokens]
-    narrow_t<wide_> *gate_up;     // [tokens, 2 inner]
-    narrow_t<wide_> *activated;   // [tokens, inner]
+    narrow_t<wide_> *normed = nullptr;      // [tokens, hidden]
+    wide_ *attention_inverse_rms = nullptr; // [tokens]
+    narrow_t<wide_> *qkv = nullptr;         // [tokens, 3 hidden], q and k rotated
+    narrow_t<wide_> *attended = nullptr;    // [tokens, hidden]
+    wide_ *lse = nullptr;                   // [tokens, heads]
+    wide_ *middle = nullptr;                // [tokens, hidden], the residual stream between attention and MLP
+    narrow_t<wide_> *mlp_normed = nullptr;  // [tokens, hidden]
+    wide_ *mlp_inverse_rms = nullptr;       // [tokens]
+    narrow_t<wide_> *gate_up = nullptr;     // [tokens, 2 inner]
+    narrow_t<wide_> *activated = nullptr;   // [tokens, inner]
 
     /** Claims everything but `middle`, which inference lets alias the block's input; false when memory is out. */
     [[nodiscard]] bool claim(lane_t &lane, geometry_t const &geometry, std::size_t tokens) noexcept {
@@ -44,12 +44,12 @@ struct block_stash_t {
 /** Gradients of the stash's activations; `d_narrow` is the residual's gradient as the products read it. */
 template <typename wide_>
 struct block_d_stash_t {
-    narrow_t<wide_> *d_narrow;    // [tokens, hidden]
-    narrow_t<wide_> *d_normed;    // [tokens, hidden]
-    narrow_t<wide_> *d_attended;  // [tokens, hidden]
-    narrow_t<wide_> *d_qkv;       // [tokens, 3 hidden]
-    narrow_t<wide_> *d_gate_up;   // [tokens, 2 inner]
-    narrow_t<wide_> *d_activated; // [tokens, inner]
+    narrow_t<wide_> *d_narrow = nullptr;    // [tokens, hidden]
+    narrow_t<wide_> *d_normed = nullptr;    // [tokens, hidden]
+    narrow_t<wide_> *d_attended = nullptr;  // [tokens, hidden]
+    narrow_t<wide_> *d_qkv = nullptr;       // [tokens, 3 hidden]
+    narrow_t<wide_> *d_gate_up = nullptr;   // [tokens, 2 inner]
+    narrow_t<wide_> *d_activated = nullptr; // [tokens, inner]
 
     [[nodiscard]] bool claim(lane_t &lane, geometry_t const &geometry, std::size_t tokens) noexcept {
         std::size_t const hidden = geometry.hidden, inner = geometry.inner();

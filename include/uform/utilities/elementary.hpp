@@ -3,11 +3,12 @@
  *  @brief Our own exp, log, sin, cos: the same bits on every machine, compiler and C library.
  *
  *  Used wherever a result must not depend on libm: rotary tables, keyed normals, losses, the serial kernels. Everything
- *  is +, -, *, / and bit operations in double, which IEEE 754 defines to the last bit (contraction is off project-wide).
- *  A float argument is computed in double and rounded once, so it is the nearest float in all but about one case in 10^7.
- *  Polynomials are the minimax ones of Sun's fdlibm: below 1 ulp of double for exp and log, sin and cos likewise for
- *  |x| <= 2^20 radians, beyond which they answer NaN instead of noise. `std::complex<double>` is for oracles: it uses the
- *  standard library. Nothing here reads errno, the rounding mode's name, or knows what it is used for.
+ *  is +, -, *, / and bit operations in double, which IEEE 754 defines to the last bit (contraction is off
+ * project-wide). A float argument is computed in double and rounded once, so it is the nearest float in all but about
+ * one case in 10^7. Polynomials are the minimax ones of Sun's fdlibm: below 1 ulp of double for exp and log, sin and
+ * cos likewise for |x| <= 2^20 radians, beyond which they answer NaN instead of noise. `std::complex<double>` is for
+ * oracles: it uses the standard library. Nothing here reads errno, the rounding mode's name, or knows what it is used
+ * for.
  */
 #pragma once
 #include <bit>
@@ -19,7 +20,8 @@
 namespace uform {
 namespace elementary {
 
-inline constexpr double ln2_high_k = 6.93147180369123816490e-01; // its low 21 bits are zero: multiples by |k| < 2^20 are exact
+inline constexpr double ln2_high_k =
+    6.93147180369123816490e-01; // its low 21 bits are zero: multiples by |k| < 2^20 are exact
 inline constexpr double ln2_low_k = 1.90821492927058770002e-10;
 inline constexpr double rounding_shift_k = 0x1.8p52; // adding it rounds to an integer, kept in the low bits
 inline constexpr double angle_limit_k = 0x1p20;
@@ -44,20 +46,19 @@ inline reduced_angle_t reduce_angle(double x) noexcept {
 }
 inline double sin_kernel(double x, double low) noexcept {
     double const z = x * x, v = z * x;
-    double const tail = 8.33333333332248946124e-03 +
-                        z * (-1.98412698298579493134e-04 +
-                             z * (2.75573137070700676789e-06 +
-                                  z * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)));
+    double const tail =
+        8.33333333332248946124e-03 +
+        z * (-1.98412698298579493134e-04 +
+             z * (2.75573137070700676789e-06 + z * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)));
     return x - ((z * (0.5 * low - v * tail) - low) - v * -1.66666666666666324348e-01);
 }
 inline double cos_kernel(double x, double low) noexcept {
     double const z = x * x;
-    double const tail =
-        z * (4.16666666666666019037e-02 +
-             z * (-1.38888888888741095749e-03 +
-                  z * (2.48015872894767294178e-05 +
-                       z * (-2.75573143513906633035e-07 +
-                            z * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11)))));
+    double const tail = z * (4.16666666666666019037e-02 +
+                             z * (-1.38888888888741095749e-03 +
+                                  z * (2.48015872894767294178e-05 +
+                                       z * (-2.75573143513906633035e-07 +
+                                            z * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11)))));
     double const half = 0.5 * z, head = 1.0 - half;
     return head + (((1.0 - head) - half) + (z * tail - x * low));
 }
@@ -110,9 +111,9 @@ inline double log_of(double x) noexcept {
     double const m = std::bit_cast<double>((bits & ((std::uint64_t(1) << 52) - 1)) + root_half);
     double const f = m - 1.0, half_square = 0.5 * f * f, s = f / (2.0 + f), z = s * s, w = z * z;
     double const even = w * (3.999999999940941908e-01 + w * (2.222219843214978396e-01 + w * 1.531383769920937332e-01));
-    double const odd = z * (6.666666666666735130e-01 +
-                            w * (2.857142874366239149e-01 +
-                                 w * (1.818357216161805012e-01 + w * 1.479819860511658591e-01)));
+    double const odd =
+        z * (6.666666666666735130e-01 +
+             w * (2.857142874366239149e-01 + w * (1.818357216161805012e-01 + w * 1.479819860511658591e-01)));
     return s * (half_square + (even + odd)) + power * ln2_low_k - half_square + f + power * ln2_high_k;
 }
 

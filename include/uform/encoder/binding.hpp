@@ -1,0 +1,55 @@
+/**
+ *  @file binding.hpp
+ *  @brief Which field of `tower_tensors_t` a tensor of the list is: the one place where names meet pointers.
+ */
+#pragma once
+#include <string_view>
+
+#include <uform/encoder/tensors.hpp>
+#include <uform/encoder/weights.hpp>
+
+namespace uform {
+
+/** Points the field that `spec` names at `matrix`, or at `scale` for a norm; false for a tensor outside the tower. */
+template <typename matrix_, typename scale_>
+bool bind_tensor(tower_tensors_t<matrix_, scale_> &tensors, tensor_spec_t const &spec, matrix_ matrix,
+                 scale_ scale) noexcept {
+    using tower = tower_tensors_t<matrix_, scale_>;
+    using block = block_tensors_t<matrix_, scale_>;
+    struct field_t {
+        std::string_view name;
+        matrix_ tower::*outside;
+        matrix_ block::*inside;
+    };
+    static constexpr field_t fields[] = {
+        {"text.embedding", &tower::embedding, nullptr},
+        {"pool.query", &tower::pool_query, nullptr},
+        {"pool.hidden", &tower::pool_hidden, nullptr},
+        {"pool.output", &tower::pool_output, nullptr},
+        {"decoder.weight", &tower::decoder_weight, nullptr},
+        {"decoder.bias", &tower::decoder_bias, nullptr},
+        {"tokens.projection", &tower::tokens_projection, nullptr},
+        {"attention.qkv", nullptr, &block::qkv},
+        {"attention.output", nullptr, &block::output},
+        {"mlp.gate", nullptr, &block::gate},
+        {"mlp.up", nullptr, &block::up},
+        {"mlp.down", nullptr, &block::down},
+    };
+    std::string_view name = spec.name();
+    if (name == "norm") return tensors.norm = scale, true;
+    bool const inside = name.starts_with("blocks.");
+    if (inside) name.remove_prefix(name.find('.', 7) + 1);
+    if (inside && name == "attention.norm") return tensors.blocks[spec.block].attention_norm = scale, true;
+    if (inside && name == "mlp.norm") return tensors.blocks[spec.block].mlp_norm = scale, true;
+    for (field_t const &field : fields) {
+        if (field.name != name || inside != (field.inside != nullptr)) continue;
+        if (inside)
+            tensors.blocks[spec.block].*field.inside = matrix;
+        else
+            tensors.*field.outside = matrix;
+        return true;
+    }
+    return false;
+}
+
+} // namespace uform

@@ -1,0 +1,80 @@
+/**
+ *  @file lipschitz.hpp
+ *  @brief The Lipschitz regularizer: weight v^T Z^T Z v over unit rows, v their leading direction.
+ *
+ *  After spectral norm regularization (Yoshida and Miyato 2017): v is the unit vector of four power-iteration steps on
+ *  Z^T Z from a keyed normal start, and is held constant in the backward, where d_z_i = 2 weight (z_i . v) v. It runs
+ *  over the world's rows, so it does not depend on how many processes there are.
+ */
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include <uform/train/normalize.hpp>
+#include <uform/train/streams.hpp>
+#include <uform/utilities/lane.hpp>
+#include <uform/utilities/random.hpp>
+
+namespace uform {
+
+template <typename scalar_>
+struct lipschitz_t {
+    std::size_t items = 0;
+    std::size_t hidden = 0;
+    scalar_ const *embeddings = nullptr; // [items, hidden], not normalized
+    float weight = 0;
+    std::uint64_t seed = 0;
+    std::uint64_t step = 0;
+};
+
+namespace power {
+
+inline constexpr std::size_t steps_k = 4;
+
+/** direction [hidden] becomes Z^T Z direction over its norm; along [items] is Z direction. False where that is zero. */
+template <typename scalar_>
+bool iterate(std::size_t items, std::size_t hidden, scalar_ const *z, real_t<scalar_> *direction,
+             real_t<scalar_> *along) noexcept {
+    for (std::size_t i = 0; i < items; ++i) {
+        along[i] = 0;
+        for (std::size_t k = 0; k < hidden; ++k) along[i] += real_of(z[i * hidden + k]) * direction[k];
+    }
+    for (std::size_t k = 0; k < hidden; ++k) direction[k] = 0;
+    for (std::size_t i = 0; i < items; ++i)
+        for (std::size_t k = 0; k < hidden; ++k) direction[k] += along[i] * real_of(z[i * hidden + k]);
+    real_t<scalar_> const inverse = inverse_norm_of(hidden, direction);
+    for (std::size_t k = 0; k < hidden; ++k) direction[k] *= inverse;
+    return inverse != 0;
+}
+
+} // namespace power
+
+/** The weighted loss; its gradient is added to d_embeddings_sum [items, hidden]. */
+template <typename scalar_>
+scalar_ lipschitz(lane_t &lane, lipschitz_t<scalar_> const &in, scalar_ *d_embeddings_sum) noexcept {
+    using real = real_t<scalar_>;
+    if (in.items == 0 || in.weight == 0) return 0;
+    std::size_t const items = in.items, hidden = in.hidden;
+    scratch_scope_t scope(lane);
+    scalar_ *const z = lane.claim<scalar_>(items * hidden), *const norms = lane.claim<scalar_>(items);
+    scalar_ *const d_z = lane.claim<scalar_>(hidden);
+    real *const direction = lane.claim<real>(hidden), *const along = lane.claim<real>(items);
+    if (lane.failed()) return 0;
+    normalize_rows_to(items, hidden, hidden, in.embeddings, z, norms);
+    keyed_t const keyed(in.seed, streams::lipschitz_k, in.step);
+    for (std::size_t k = 0; k < hidden; ++k) direction[k] = real(keyed.normal(k));
+    for (std::size_t step = 0; step < power::steps_k; ++step)
+        if (!power::iterate(items, hidden, z, direction, along)) return 0;
+
+    scalar_ loss = 0;
+    for (std::size_t i = 0; i < items; ++i) {
+        scalar_ score = 0;
+        for (std::size_t k = 0; k < hidden; ++k) score += z[i * hidden + k] * direction[k];
+        loss += score * score;
+        for (std::size_t k = 0; k < hidden; ++k) d_z[k] = real(2 * in.weight) * score * direction[k];
+        normalize_row_backward(hidden, z + i * hidden, norms[i], d_z, d_embeddings_sum + i * hidden);
+    }
+    return real(in.weight) * loss;
+}
+
+} // namespace uform

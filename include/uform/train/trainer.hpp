@@ -1,0 +1,90 @@
+/**
+ *  @file trainer.hpp
+ *  @brief A training run: what it is made of, one optimizer step, saving and resuming.
+ *
+ *  A step is pack, corrupt, forward, losses, backward, reduce, update (docs/DESIGN.md). Its bits depend on the batch,
+ * the seed and the step's number: not on threads, nor on how often the run was stopped and resumed with its moments.
+ */
+#pragma once
+#include <uform/train.h>
+
+#include <uform/encoder/packed_tower.hpp>
+#include <uform/train/masking.hpp>
+#include <uform/train/parameters.hpp>
+#include <uform/train/relations.hpp>
+#include <uform/train/schedule.hpp>
+#include <uform/utilities/executor.hpp>
+#include <uform/utilities/rows.hpp>
+
+namespace uform {
+
+inline constexpr std::size_t matryoshka_limit_k = 8;
+
+/** A run's arguments, checked, every default filled in. */
+struct trainer_options_t {
+    model_options_t model;
+    uform_batch_shape_t batch {};
+    uform_objective_t objective = uform_objective_masked_k;
+    masking_t masking {};
+    uform_contrastive_t contrastive {}; // its widths point into `widths`
+    std::size_t widths[matryoshka_limit_k] = {};
+    uform_regularizers_t regularizers {};
+    schedule_t schedule {};
+    std::uint64_t seed = 0;
+
+    bool masks() const noexcept { return objective != uform_objective_contrastive_k; }
+    bool contrasts() const noexcept { return objective != uform_objective_masked_k; }
+};
+
+/** One process's share of a step; relations index its items. */
+struct step_items_t {
+    unsigned char const *data = nullptr;
+    std::size_t const *offsets = nullptr; // [count + 1]
+    std::size_t count = 0;
+    std::span<std::uint32_t const> bags;               // [count] or empty
+    std::span<std::uint32_t const> temperature_groups; // [count] or empty
+    relations_t relations;
+    float *embeddings = nullptr; // [count, hidden], unit rows as the loss scored them; null skips the copy
+
+    std::span<unsigned char const> text(std::size_t item) const noexcept {
+        return {data + offsets[item], offsets[item + 1] - offsets[item]};
+    }
+};
+
+class trainer_t {
+  public:
+    trainer_t() noexcept = default;
+
+    /** Allocates and draws the weights of step zero. */
+    [[nodiscard]] failure_t start(trainer_options_t const &options, uform_cpu_class_t cpu_class) noexcept;
+    /** Replaces drawn tensors by those of a checkpoint whose name and shape match. */
+    [[nodiscard]] failure_t warm_start(std::string_view path, uform_progress_t const &progress) noexcept;
+    /** Goes on from a checkpoint of the same run, with its moments where they were saved beside it. */
+    [[nodiscard]] failure_t resume(std::string_view path, uform_progress_t const &progress) noexcept;
+
+    /** `stats` may be null. */
+    [[nodiscard]] failure_t step(step_items_t const &items, executor_t &executor,
+                                 uform_trainer_step_stats_t *stats) noexcept;
+    [[nodiscard]] failure_t save(std::string_view path, bool with_moments, uform_progress_t const &progress) noexcept;
+
+    trainer_options_t const &options() const noexcept { return options_; }
+    parameters_t const &parameters() const noexcept { return parameters_; }
+    std::uint64_t steps_done() const noexcept { return steps_done_; }
+
+  private:
+    friend class step_t;
+    failure_t read_moments(std::string_view path) noexcept;
+    failure_t write_moments(std::string_view path) const noexcept;
+
+    trainer_options_t options_;
+    kit_table_t const *kit_ = nullptr;
+    parameters_t parameters_;
+    packed_tower_t<kit_table_t> tower_;
+    rotary_table_t<float> rotary_;
+    lane_t planner_; // its scratch holds what outlives a chunk's forward
+    std::uint64_t steps_done_ = 0;
+    std::uint64_t moments_since_ = 0; // the step after which the moments started
+    std::size_t dropped_ = 0;         // since stats were last read
+};
+
+} // namespace uform

@@ -1,0 +1,297 @@
+/**
+ *  @file train.cpp
+ *  @brief The verbs of `uform/train.h`: arguments checked, defaults filled in; the run itself is `train/trainer`.
+ */
+#include <uform/train.h>
+
+#include <cmath>
+#include <new>
+
+#include <uform/train/pair_loss.hpp>
+#include <uform/train/trainer.hpp>
+#include <uform/utilities/arguments.hpp>
+#include <uform/utilities/call.hpp>
+#include <uform/utilities/classes.hpp>
+#include <uform/utilities/names.hpp>
+
+struct uform_trainer_handle_t {
+    uform::trainer_t trainer;
+    uform_executor_t executor = nullptr; // every later verb names the same
+};
+
+namespace uform {
+namespace {
+
+constexpr named_t objective_names_k[] = {{uform_objective_masked_k, "masked"},
+                                         {uform_objective_contrastive_k, "contrastive"},
+                                         {uform_objective_joint_k, "joint"}};
+constexpr named_t negatives_names_k[] = {{uform_negatives_ambient_k, "ambient"}, {uform_negatives_named_k, "named"}};
+constexpr named_t form_names_k[] = {{uform_pair_loss_form_derived_k, "derived"},
+                                    {uform_pair_loss_form_balanced_k, "balanced"},
+                                    {uform_pair_loss_form_ranked_k, "ranked"},
+                                    {uform_pair_loss_form_sigmoid_k, "sigmoid"},
+                                    {uform_pair_loss_form_softmax_k, "softmax"}};
+constexpr named_t side_names_k[] = {{uform_late_interaction_side_none_k, "none"},
+                                    {uform_late_interaction_side_query_k, "query"},
+                                    {uform_late_interaction_side_document_k, "document"},
+                                    {uform_late_interaction_side_query_and_document_k, "query-and-document"}};
+constexpr named_t tier_names_k[] = {{uform_multimem_tier_none_k, "none"},
+                                    {uform_multimem_tier_peer_k, "peer"},
+                                    {uform_multimem_tier_multicast_k, "multicast"}};
+
+bool has_kernels(uform_cpu_class_t cpu_class) noexcept { return kit_of(cpu_class) != nullptr; }
+
+failure_t refuse(char const *message) noexcept { return fail(uform_status_invalid_argument_k, message); }
+failure_t unsupported(char const *message) noexcept { return fail(uform_status_unsupported_k, message); }
+
+float or_default(float value, float otherwise) noexcept { return value == 0 ? otherwise : value; }
+bool is_weight(float value) noexcept { return std::isfinite(value) && value >= 0; }
+
+failure_t resolve_widths(uform_contrastive_t const &asked, std::size_t hidden, trainer_options_t &options) noexcept {
+    std::size_t const count = asked.matryoshka_dimensions ? asked.matryoshka_dimensions_count : 0;
+    if (count > matryoshka_limit_k) return refuse("contrastive.matryoshka_dimensions has more than 8 widths");
+    for (std::size_t i = 0; i < count; ++i) {
+        std::size_t const width = asked.matryoshka_dimensions[i];
+        if (width == 0 || width % 8 || width > hidden || (i && width <= options.widths[i - 1]))
+            return refuse("contrastive.matryoshka_dimensions must ascend in multiples of 8 up to hidden");
+        options.widths[i] = width;
+    }
+    options.contrastive.matryoshka_dimensions = nullptr, options.contrastive.matryoshka_dimensions_count = count;
+    return {};
+}
+
+failure_t resolve_contrastive(uform_trainer_init_ram_t const &call, trainer_options_t &options) noexcept {
+    uform_contrastive_t &resolved = options.contrastive = call.contrastive;
+    if (uform_pair_loss_form_name(resolved.pair_loss) == uform_pair_loss_form_name(-1))
+        return refuse("contrastive.pair_loss is not a form");
+    if (resolved.pair_loss == uform_pair_loss_form_derived_k) resolved.pair_loss = uform_pair_loss_form_sigmoid_k;
+    if (resolved.negatives != uform_negatives_ambient_k && resolved.negatives != uform_negatives_named_k)
+        return refuse("contrastive.negatives is neither ambient nor named");
+    bool const sigmoid = resolved.pair_loss == uform_pair_loss_form_sigmoid_k;
+    if (!is_weight(resolved.inverse_temperature) || resolved.inverse_temperature > 100)
+        return refuse("contrastive.inverse_temperature must lie between 0 and 100");
+    if (!std::isfinite(resolved.bias)) return refuse("contrastive.bias must be finite");
+    if (!is_weight(resolved.ambient_repulsion_weight))
+        return refuse("contrastive.ambient_repulsion_weight must be finite and not negative");
+    resolved.inverse_temperature = or_default(resolved.inverse_temperature, sigmoid ? 10.0f : 1.0f);
+    resolved.bias = or_default(resolved.bias, sigmoid ? -10.0f : 0.0f);
+    resolved.ambient_repulsion_weight = or_default(resolved.ambient_repulsion_weight, 1.0f);
+    resolved.temperature_groups = std::max<std::size_t>(resolved.temperature_groups, 1);
+    options.model.contrastive_groups = resolved.temperature_groups;
+    options.regularizers = call.regularizers;
+    if (!is_weight(options.regularizers.coding_rate_weight) || !is_weight(options.regularizers.lipschitz_weight) ||
+        !is_weight(options.regularizers.coding_rate_epsilon_squared))
+        return refuse("regularizers must be finite and not negative");
+    return resolve_widths(call.contrastive, call.hidden, options);
+}
+
+masking_t masking_of(uform_masking_t const &asked) noexcept {
+    return derive_masking({asked.token_mask_probability, asked.token_mean_span, asked.replace_fraction,
+                           asked.random_fraction, asked.image_mask_ratio, asked.video_mask_ratio,
+                           asked.audio_mask_ratio, asked.text_weight, asked.image_weight, asked.video_weight,
+                           asked.audio_weight});
+}
+
+/** Terms that other work brings. */
+failure_t refuse_absent_terms(uform_trainer_init_ram_t const &call) noexcept {
+    if (call.late_interaction.weight != 0) return unsupported("late_interaction is not in this build");
+    if (call.choices.weight != 0) return unsupported("choices are not in this build");
+    if (call.batch.image.patch_side || call.batch.video.patch_side || call.batch.audio.chunk_samples)
+        return unsupported("this build trains on text alone");
+    if (call.mesh) return unsupported("this build trains in one process");
+    return {};
+}
+
+failure_t resolve(uform_trainer_init_ram_t const &call, trainer_options_t &options) noexcept {
+    if (failure_t const failure = check_path<"resume">(call.resume, presence_t::optional_k)) return failure;
+    if (failure_t const failure = check_path<"initial">(call.initial, presence_t::optional_k)) return failure;
+    if (call.resume.length && call.initial.length) return refuse("resume and initial exclude each other");
+    if (failure_t const failure = refuse_absent_terms(call)) return failure;
+    if (call.objective < uform_objective_masked_k || call.objective > uform_objective_joint_k)
+        return refuse("objective is not masked, contrastive or joint");
+    if (!call.batch.max_rows_per_device) return refuse("batch.max_rows_per_device must not be zero");
+    if (!call.batch.max_segments_per_device) return refuse("batch.max_segments_per_device must not be zero");
+    if (!call.batch.max_columns_per_row) return refuse("batch.max_columns_per_row must not be zero");
+    options.batch = call.batch, options.objective = call.objective, options.seed = call.seed;
+    options.model.geometry = {call.hidden, call.depth, call.batch.max_columns_per_row};
+    options.model.decoder = options.masks();
+    if (options.contrasts())
+        if (failure_t const failure = resolve_contrastive(call, options)) return failure;
+    options.masking = masking_of(call.masking);
+    if (options.masks())
+        if (failure_t const failure = validate_masking(options.masking)) return failure;
+    options.schedule = derive_schedule({call.schedule.learning_rate, call.schedule.min_learning_rate,
+                                        call.schedule.warmup_steps, call.schedule.steps});
+    if (failure_t const failure = validate_schedule(options.schedule)) return failure;
+    failure_t failure = check_options(options.model);
+    if (failure) failure.status = uform_status_invalid_argument_k; // the same check calls a file malformed
+    return failure;
+}
+
+failure_t check_init(uform_trainer_init_ram_t const &call) noexcept {
+    trainer_options_t options;
+    return resolve(call, options);
+}
+
+std::string_view path_of(uform_bytes_view_t view) noexcept {
+    return {static_cast<char const *>(view.data), view.length};
+}
+
+failure_t init(uform_trainer_init_ram_t const &call, executor_t &executor) noexcept {
+    trainer_options_t options;
+    uform_cpu_class_t cpu_class;
+    if (failure_t const failure = resolve(call, options)) return failure;
+    if (failure_t const failure = resolve_class(executor.cpu_class(), has_kernels, cpu_class)) return failure;
+    uform_trainer_t const made = new (std::nothrow) uform_trainer_handle_t;
+    if (!made) return fail(uform_status_out_of_memory_k, "memory for the trainer is out");
+    made->executor = call.executor;
+    failure_t failure = made->trainer.start(options, cpu_class);
+    if (!failure && call.resume.length) failure = made->trainer.resume(path_of(call.resume), call.progress);
+    if (!failure && call.initial.length) failure = made->trainer.warm_start(path_of(call.initial), call.progress);
+    if (failure)
+        delete made;
+    else
+        *call.trainer = made;
+    return failure;
+}
+
+edges_t edges_of(uform_edges_view_t const &view, std::size_t count) noexcept {
+    edges_t edges;
+    if (!view.offsets) return edges;
+    std::size_t const ids = view.offsets[count];
+    edges.offsets = {view.offsets, count + 1}, edges.ids = {view.ids, view.ids ? ids : 0};
+    if (view.weights) edges.weights = {view.weights, ids};
+    return edges;
+}
+relations_t relations_of(uform_trainer_step_t const &call, trainer_options_t const &options) noexcept {
+    relations_t relations;
+    relations.items = call.count;
+    relations.attract = edges_of(call.relations.attract, call.count);
+    relations.repel = edges_of(call.relations.repel, call.count);
+    relations.ignore = edges_of(call.relations.ignore, call.count);
+    relations.ignore.weights = {};
+    relations.ambient = options.contrastive.negatives == uform_negatives_ambient_k
+                            ? options.contrastive.ambient_repulsion_weight
+                            : 0.0f;
+    return relations;
+}
+
+failure_t check_step_items(uform_trainer_step_t const &call, trainer_options_t const &options) noexcept {
+    if (failure_t const failure = check_tape<"contents">(call.contents, call.count, uform_scalar_u8_k)) return failure;
+    if (call.count == 0) return refuse("count must not be zero");
+    if (call.count > options.batch.max_segments_per_device)
+        return fail(uform_status_shape_mismatch_k, "count is more than batch.max_segments_per_device", "%zu of %zu",
+                    call.count, options.batch.max_segments_per_device);
+    for (std::size_t i = 0; i < call.count; ++i) {
+        if (call.modalities && call.modalities[i] != uform_modality_text_k) {
+            failure_t failure = unsupported("modalities names one that the run leaves out");
+            failure.item = i;
+            return failure;
+        }
+        if (call.temperature_groups && call.temperature_groups[i] >= options.contrastive.temperature_groups) {
+            failure_t failure = refuse("temperature_groups must be below contrastive.temperature_groups");
+            failure.item = i;
+            return failure;
+        }
+    }
+    if (call.choices.offsets || call.choice_targets.offsets) return unsupported("choices are not in this build");
+    return {};
+}
+
+failure_t check_step(uform_trainer_step_t const &call) noexcept {
+    trainer_options_t const &options = call.trainer->trainer.options();
+    if (call.executor != call.trainer->executor) return refuse("executor is not the one the trainer was made on");
+    if (failure_t const failure = check_step_items(call, options)) return failure;
+    if (call.embeddings) {
+        if (!call.arena) return refuse("arena must not be NULL where embeddings are asked for");
+        if (failure_t const failure = check_outputs_scalar(call.outputs_scalar, true)) return failure;
+    }
+    return options.contrasts() ? validate_relations(relations_of(call, options)) : failure_t {};
+}
+
+/** The scored rows in the scalar asked for, in the arena. */
+failure_t land_embeddings(uform_trainer_step_t const &call, float const *rows, std::size_t hidden) noexcept {
+    uform_scalar_t const scalar = call.outputs_scalar ? call.outputs_scalar : uform_scalar_f32_k;
+    std::size_t const stride = hidden * uform_scalar_bytes(scalar);
+    std::byte *data = call.arena->arena.claim<std::byte>(call.count * stride);
+    if (!data) return fail(uform_status_out_of_memory_k, "memory for embeddings is out");
+    for (std::size_t i = 0; i < call.count; ++i)
+        if (!land_row(scalar, rows + i * hidden, hidden, data + i * stride))
+            return fail(uform_status_internal_k, "an embedding does not stay finite");
+    uform_rows_t view {};
+    view.data = data, view.count = call.count, view.columns = hidden, view.stride = stride, view.scalar = scalar;
+    *call.embeddings = view;
+    return {};
+}
+
+failure_t step(uform_trainer_step_t const &call, executor_t &executor) noexcept {
+    trainer_t &trainer = call.trainer->trainer;
+    std::size_t const hidden = trainer.options().model.geometry.hidden;
+    step_items_t items;
+    items.data = static_cast<unsigned char const *>(call.contents.data);
+    items.offsets = call.contents.offsets, items.count = call.count;
+    if (call.bags) items.bags = {call.bags, call.count};
+    if (call.temperature_groups) items.temperature_groups = {call.temperature_groups, call.count};
+    items.relations = relations_of(call, trainer.options());
+    buffer_t<float> rows;
+    if (call.embeddings && !rows.resize(call.count * hidden))
+        return fail(uform_status_out_of_memory_k, "memory for embeddings is out");
+    items.embeddings = rows.data();
+    uform_trainer_step_stats_t stats;
+    if (failure_t const failure = trainer.step(items, executor, call.stats ? &stats : nullptr)) return failure;
+    if (call.embeddings)
+        if (failure_t const failure = land_embeddings(call, rows.data(), hidden)) return failure;
+    if (call.stats) *call.stats = stats;
+    return {};
+}
+
+failure_t check_save(uform_trainer_save_t const &call) noexcept {
+    if (call.executor != call.trainer->executor) return refuse("executor is not the one the trainer was made on");
+    return check_path<"path">(call.path);
+}
+failure_t save(uform_trainer_save_t const &call, executor_t &) noexcept {
+    return call.trainer->trainer.save(path_of(call.path), call.optimizer, call.progress);
+}
+
+constexpr char const one_process_k[] = "this build trains in one process";
+
+} // namespace
+} // namespace uform
+
+extern "C" {
+
+char const *uform_objective_name(uform_objective_t x) { return uform::name_in(uform::objective_names_k, x); }
+uform_objective_t uform_objective_from_name(uform_bytes_view_t name) {
+    return uform::value_in(uform::objective_names_k, name);
+}
+char const *uform_negatives_name(uform_negatives_t x) { return uform::name_in(uform::negatives_names_k, x); }
+uform_negatives_t uform_negatives_from_name(uform_bytes_view_t name) {
+    return uform::value_in(uform::negatives_names_k, name);
+}
+char const *uform_pair_loss_form_name(uform_pair_loss_form_t x) { return uform::name_in(uform::form_names_k, x); }
+uform_pair_loss_form_t uform_pair_loss_form_from_name(uform_bytes_view_t name) {
+    return uform::value_in(uform::form_names_k, name);
+}
+char const *uform_late_interaction_side_name(uform_late_interaction_side_t x) {
+    return uform::name_in(uform::side_names_k, x);
+}
+uform_late_interaction_side_t uform_late_interaction_side_from_name(uform_bytes_view_t name) {
+    return uform::value_in(uform::side_names_k, name);
+}
+char const *uform_multimem_tier_name(uform_multimem_tier_t x) { return uform::name_in(uform::tier_names_k, x); }
+
+void uform_mesh_bootstrap(uform_mesh_bootstrap_t *arguments) { uform::refuse_verb(arguments, uform::one_process_k); }
+void uform_mesh_describe(uform_mesh_describe_t *arguments) { uform::refuse_verb(arguments, uform::one_process_k); }
+void uform_mesh_free(uform_mesh_t) {}
+
+void uform_trainer_init_vram(uform_trainer_init_vram_t *arguments) {
+    uform::refuse_verb(arguments, "this build drives no GPU");
+}
+void uform_trainer_init_ram(uform_trainer_init_ram_t *arguments) {
+    uform::run_verb<uform::check_init, uform::init>(arguments);
+}
+void uform_trainer_step(uform_trainer_step_t *arguments) { uform::run_verb<uform::check_step, uform::step>(arguments); }
+void uform_trainer_save(uform_trainer_save_t *arguments) { uform::run_verb<uform::check_save, uform::save>(arguments); }
+void uform_trainer_free(uform_trainer_t trainer) { delete trainer; }
+
+} // extern "C"

@@ -1,0 +1,179 @@
+/**
+ *  @file save.cpp
+ *  @brief A run on disk: the checkpoint that is served, and beside it the moments of the same step.
+ *
+ *      name.safetensors                     weights, step, seed, objective
+ *      name.<step>.optimizer.safetensors    the moments, the schedule, the step they started from
+ *
+ *  The moments of a step are complete and synced before the checkpoint is renamed into place, and the older moments go
+ *  after it, so a crash at any moment leaves a pair that matches.
+ */
+#include <uform/train/trainer.hpp>
+
+#include <charconv>
+#include <cstdio>
+#include <unistd.h>
+
+namespace uform {
+namespace {
+
+constexpr std::size_t path_limit_k = 4096;
+
+/** "<path without .safetensors>.<step>.optimizer.safetensors"; false where it would be longer than paths are. */
+bool moments_path(std::string_view path, std::uint64_t step, char (&target)[path_limit_k]) noexcept {
+    constexpr std::string_view suffix = ".safetensors";
+    if (path.ends_with(suffix)) path.remove_suffix(suffix.size());
+    int const length = std::snprintf(target, path_limit_k, "%.*s.%llu.optimizer.safetensors", int(path.size()),
+                                     path.data(), (unsigned long long)step);
+    return length > 0 && std::size_t(length) < path_limit_k;
+}
+
+/** Numbers as metadata values; floats as their bits' decimal, so that they compare exactly. */
+class notes_t {
+    static constexpr std::size_t entries_limit_k = 16;
+    char values_[entries_limit_k][24];
+    metadata_entry_t entries_[entries_limit_k];
+    std::size_t count_ = 0;
+
+  public:
+    void add(std::string_view key, std::uint64_t value) noexcept {
+        std::size_t const length =
+            std::size_t(std::snprintf(values_[count_], sizeof(values_[0]), "%llu", (unsigned long long)value));
+        entries_[count_] = {key, {values_[count_], length}};
+        ++count_;
+    }
+    void add(std::string_view key, float value) noexcept {
+        std::size_t const length =
+            std::size_t(std::snprintf(values_[count_], sizeof(values_[0]), "%.9g", double(value)));
+        entries_[count_] = {key, {values_[count_], length}};
+        ++count_;
+    }
+    std::span<metadata_entry_t const> entries() const noexcept { return {entries_, count_}; }
+};
+
+void add_run(notes_t &notes, trainer_options_t const &options) noexcept {
+    notes.add("seed", std::uint64_t(options.seed));
+    notes.add("schedule.steps", std::uint64_t(options.schedule.steps));
+    notes.add("schedule.warmup_steps", std::uint64_t(options.schedule.warmup_steps));
+    notes.add("schedule.learning_rate", options.schedule.learning_rate);
+    notes.add("schedule.min_learning_rate", options.schedule.min_learning_rate);
+}
+
+failure_t refuse_resume(std::string_view field, std::string_view saved, std::string_view asked) noexcept {
+    return fail(uform_status_config_mismatch_k, "resume does not continue this run", "%.*s: saved %.*s, asked %.*s",
+                int(field.size()), field.data(), int(saved.size()), saved.data(), int(asked.size()), asked.data());
+}
+
+failure_t same_number(std::string_view field, std::size_t saved, std::size_t asked) noexcept {
+    char a[24], b[24];
+    if (saved == asked) return {};
+    std::snprintf(a, sizeof(a), "%zu", saved), std::snprintf(b, sizeof(b), "%zu", asked);
+    return refuse_resume(field, a, b);
+}
+
+std::uint64_t number_of(checkpoint_t const &checkpoint, std::string_view key) noexcept {
+    std::string_view const text = checkpoint.metadata(key).value_or("");
+    std::uint64_t value = 0;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
+}
+
+} // namespace
+
+failure_t trainer_t::write_moments(std::string_view path) const noexcept {
+    std::span<tensor_spec_t const> const specs = parameters_.specs();
+    buffer_t<tensor_layout_t> layouts;
+    if (!layouts.resize(specs.size())) return fail(uform_status_out_of_memory_k, "memory for saving is out");
+    for (tensor_spec_t const &spec : specs) {
+        tensor_layout_t &layout = layouts[spec.index];
+        layout.name = spec.name(), layout.dtype = dtype_t::f32_k, layout.rank = 1;
+        layout.shape[0] = parameters_.moments(spec.index).size();
+    }
+    notes_t notes;
+    notes.add("step", steps_done_), notes.add("moments.since", moments_since_);
+    add_run(notes, options_);
+    checkpoint_writer_t writer;
+    if (failure_t const failure = writer.begin(path, layouts.span(), notes.entries())) return failure;
+    for (tensor_spec_t const &spec : specs)
+        if (failure_t const failure = writer.append(std::as_bytes(parameters_.moments(spec.index)))) return failure;
+    return writer.commit();
+}
+
+failure_t trainer_t::save(std::string_view path, bool with_moments, uform_progress_t const &progress) noexcept {
+    char moments[path_limit_k], older[path_limit_k];
+    if (!moments_path(path, steps_done_, moments)) return fail(uform_status_invalid_argument_k, "path is too long");
+    std::uint64_t older_step = steps_done_;
+    if (checkpoint_t previous; !previous.open(path)) older_step = number_of(previous, "step");
+    if (with_moments)
+        if (failure_t const failure = write_moments(moments)) return failure;
+
+    model_notes_t notes;
+    notes.step = steps_done_, notes.seed = options_.seed;
+    notes.objective = uform_objective_name(options_.objective);
+    checkpoint_writer_t writer;
+    if (failure_t const failure = begin_model(writer, path, options_.model, notes)) return failure;
+    std::size_t written = 0, const_count = parameters_.specs().size();
+    for (tensor_spec_t const &spec : parameters_.specs()) {
+        if (failure_t const failure = writer.append(parameters_.master_bytes(spec.index))) return failure;
+        if (progress.callback && !progress.callback(++written, const_count, progress.context))
+            return fail(uform_status_cancelled_k, "the progress handler stopped the save");
+    }
+    if (failure_t const failure = writer.commit()) return failure;
+    if (older_step != steps_done_ && moments_path(path, older_step, older)) (void)::unlink(older);
+    return {};
+}
+
+failure_t trainer_t::resume(std::string_view path, uform_progress_t const &progress) noexcept {
+    checkpoint_t checkpoint;
+    if (failure_t const failure = checkpoint.open(path)) return failure;
+    model_options_t saved;
+    model_notes_t notes;
+    if (failure_t const failure = read_options(checkpoint, saved)) return failure;
+    if (failure_t const failure = read_notes(checkpoint, notes)) return failure;
+    geometry_t const &asked = options_.model.geometry;
+    if (failure_t const failure = same_number("hidden", saved.geometry.hidden, asked.hidden)) return failure;
+    if (failure_t const failure = same_number("depth", saved.geometry.depth, asked.depth)) return failure;
+    if (failure_t const failure = same_number("context", saved.geometry.context, asked.context)) return failure;
+    if (failure_t const failure = same_number("seed", notes.seed, options_.seed)) return failure;
+    std::string_view const objective = uform_objective_name(options_.objective);
+    if (notes.objective != objective) return refuse_resume("objective", notes.objective, objective);
+
+    std::size_t placed = 0;
+    for (tensor_spec_t const &spec : parameters_.specs()) {
+        tensor_t const *tensor = checkpoint.find(spec.name());
+        if (!tensor || !parameters_.copy_master(spec, *tensor))
+            return refuse_resume("tensor", "absent or of another shape", spec.name());
+        if (failure_t const failure = refuse_non_finite(*tensor)) return failure;
+        if (progress.callback && !progress.callback(++placed, parameters_.specs().size(), progress.context))
+            return fail(uform_status_cancelled_k, "the progress handler stopped the load");
+    }
+    steps_done_ = moments_since_ = notes.step; // moments that are not found start anew
+    return read_moments(path);
+}
+
+failure_t trainer_t::read_moments(std::string_view path) noexcept {
+    char moments[path_limit_k];
+    if (!moments_path(path, steps_done_, moments)) return fail(uform_status_invalid_argument_k, "resume is too long");
+    if (::access(moments, F_OK) != 0) return {};
+    checkpoint_t checkpoint;
+    if (failure_t const failure = checkpoint.open(moments)) return failure;
+    notes_t asked;
+    add_run(asked, options_);
+    for (metadata_entry_t const &entry : asked.entries()) {
+        std::string_view const saved = checkpoint.metadata(entry.key).value_or("nothing");
+        if (saved != entry.value) return refuse_resume(entry.key, saved, entry.value);
+    }
+    for (tensor_spec_t const &spec : parameters_.specs()) {
+        tensor_t const *tensor = checkpoint.find(spec.name());
+        std::span<float> const target = parameters_.moments(spec.index);
+        if (!tensor || tensor->dtype != dtype_t::f32_k || tensor->elements() != target.size())
+            return fail(uform_status_malformed_k, "the moments beside the checkpoint do not fit it", "%s",
+                        spec.name_text);
+        if (failure_t const failure = refuse_non_finite(*tensor)) return failure;
+        std::copy_n(tensor->f32(), target.size(), target.data());
+    }
+    moments_since_ = number_of(checkpoint, "moments.since");
+    return {};
+}
+
+} // namespace uform

@@ -1,0 +1,208 @@
+/**
+ *  @file step.cpp
+ *  @brief The phases of a step that compute: weights packed, towers forward, losses, towers backward, the update.
+ */
+#include "train/step.hpp"
+
+#include <cmath>
+
+#include <uform/train/coding_rate.hpp>
+#include <uform/train/contrastive.hpp>
+#include <uform/train/lipschitz.hpp>
+#include <uform/train/masked.hpp>
+#include <uform/train/schedule.hpp>
+
+namespace uform {
+
+failure_t step_t::run(uform_trainer_step_stats_t *stats) noexcept {
+    lane_.scratch.reset(), lane_.clear(), wants_stats_ = stats;
+    if (failure_t const failure = plan()) return failure;
+    pack_weights();
+    if (failure_t const failure = forward()) return failure;
+    if (trainer_.options_.contrasts())
+        if (failure_t const failure = score()) return failure;
+    if (failure_t const failure = backward()) return failure;
+    if (failure_t const failure = reduce()) return failure;
+    if (failure_t const failure = refuse_non_finite()) return failure;
+    if (items_.embeddings) land_embeddings();
+    if (failure_t const failure = update()) return failure;
+    if (stats) report(*stats);
+    return {};
+}
+
+void step_t::pack_weights() noexcept {
+    auto const pack = [this](std::size_t unit, lane_t &) {
+        trainer_.tower_.pack_unit(*trainer_.kit_, trainer_.parameters_.masters(), unit);
+    };
+    (void)executor_.deal(trainer_.tower_.units(), pack); // packing cannot fail
+}
+
+failure_t step_t::forward() noexcept {
+    return for_each(chunks_.size(), [this](std::size_t index, lane_t &lane) {
+        chunk_t &chunk = chunks_[index];
+        tower_weights_t<float> const &weights = trainer_.tower_.weights;
+        tower_forward(*trainer_.kit_, lane, weights, chunk.batch, chunk.residuals, chunk.states);
+        if (lane.failed() || !trainer_.options_.contrasts()) return;
+        pool_forward(*trainer_.kit_, lane, geometry(), weights.pool, chunk.batch.items, chunk.states.states, chunk.pool,
+                     embeddings_ + chunk.first * geometry().hidden);
+    });
+}
+
+/** Every loss that reads pooled rows; their gradients meet in d_embeddings_. */
+failure_t step_t::score() noexcept {
+    trainer_options_t const &options = trainer_.options_;
+    parameters_t const &parameters = trainer_.parameters_;
+    std::size_t const theta = parameters.find("contrastive.log_inverse_temperature");
+    std::size_t const bias = parameters.find("contrastive.bias"), hidden = geometry().hidden;
+    lane_t &lane = executor_.wide_lane();
+    scratch_scope_t scope(lane);
+    trainer_.parameters_.clear_slab(0); // temperatures gather there before the towers do
+
+    contrastive_t<float> in;
+    in.relations = relations_, in.form = pair_loss_t(options.contrastive.pair_loss), in.hidden = hidden;
+    in.widths = {options.widths, options.contrastive.matryoshka_dimensions_count};
+    in.groups = groups_, in.embeddings = embeddings_;
+    in.theta = parameters.wide(theta), in.bias = parameters.wide(bias);
+    contrastive_loss_ = contrastive(lane, in, {d_embeddings_, parameters.gradient(theta), parameters.gradient(bias)});
+
+    uform_regularizers_t const &regularizers = options.regularizers;
+    coding_rate_loss_ =
+        coding_rate(lane,
+                    coding_rate_t<float> {kept_.size(), hidden, embeddings_, regularizers.coding_rate_weight,
+                                          regularizers.coding_rate_epsilon_squared},
+                    d_embeddings_);
+    lipschitz_loss_ = lipschitz(lane,
+                                lipschitz_t<float> {kept_.size(), hidden, embeddings_, regularizers.lipschitz_weight,
+                                                    options.seed, trainer_.steps_done_ + 1},
+                                d_embeddings_);
+    if (wants_stats_) effective_rank_ = effective_rank(lane, kept_.size(), hidden, embeddings_);
+    return lane.failure();
+}
+
+failure_t step_t::backward() noexcept {
+    return for_each(slabs_used_, [this](std::size_t slab, lane_t &lane) {
+        if (slab > 0 || !trainer_.options_.contrasts()) trainer_.parameters_.clear_slab(slab);
+        for (std::size_t i = slabs_[slab].first; i < slabs_[slab].last && !lane.failed(); ++i)
+            backward_chunk(chunks_[i], trainer_.parameters_.tower_gradients(slab), lane);
+    });
+}
+
+void step_t::backward_chunk(chunk_t &chunk, tower_gradients_t<float> const &gradients, lane_t &lane) noexcept {
+    tower_weights_t<float> const &weights = trainer_.tower_.weights;
+    scratch_scope_t scope(lane);
+    float *d_states = lane.claim<float>(cells(chunk));
+    if (!d_states) return;
+    std::fill(d_states, d_states + cells(chunk), 0.0f);
+    if (trainer_.options_.masks()) backward_masked(chunk, gradients, d_states, lane);
+    if (trainer_.options_.contrasts())
+        pool_backward(*trainer_.kit_, lane, geometry(), weights.pool, gradients.pool, chunk.batch.items,
+                      chunk.states.states, chunk.pool, d_embeddings_ + chunk.first * geometry().hidden, d_states);
+    if (!lane.failed())
+        tower_backward(*trainer_.kit_, lane, weights, gradients, chunk.batch, chunk.residuals, chunk.states, d_states);
+}
+
+/** Masked text: the decoder reads the covered states; its loss is a mean over the step's covered positions. */
+void step_t::backward_masked(chunk_t &chunk, tower_gradients_t<float> const &gradients, float *d_states_sum,
+                             lane_t &lane) noexcept {
+    std::size_t const count = chunk.covered_count, hidden = geometry().hidden;
+    if (count == 0) return;
+    kit_table_t const &kit = *trainer_.kit_;
+    tower_weights_t<float> const &weights = trainer_.tower_.weights;
+    scratch_scope_t scope(lane);
+    bf16_t *states = lane.claim<bf16_t>(count * hidden), *d_narrow = lane.claim<bf16_t>(count * byte_values_k);
+    float *logits = lane.claim<float>(count * byte_values_k), *d_states = lane.claim<float>(count * hidden);
+    if (lane.failed()) return;
+    for (std::size_t i = 0; i < count; ++i)
+        std::copy_n(chunk.states.states + chunk.covered[i] * hidden, hidden, states + i * hidden);
+    kit.gemm_wide(lane, count, states, weights.decoder, nullptr, logits);
+    for (std::size_t i = 0; i < count * byte_values_k; ++i) logits[i] += widen(weights.decoder_bias[i % byte_values_k]);
+    float const scale = trainer_.options_.masking.text_weight / float(covered_);
+    chunk.masked_loss = masked_text(lane, masked_text_t<float> {count, logits, chunk.targets, scale}, logits);
+    kit.cast_rows(lane, count * byte_values_k, logits, d_narrow);
+    kit.gemm_backward_weight(lane, count, byte_values_k, hidden, d_narrow, states, gradients.decoder_weight_sum);
+    for (std::size_t i = 0; i < count * byte_values_k; ++i) gradients.decoder_bias_sum[i % byte_values_k] += logits[i];
+    kit.gemm_wide(lane, count, d_narrow, weights.decoder_transposed, nullptr, d_states);
+    for (std::size_t i = 0; i < count; ++i)
+        for (std::size_t j = 0; j < hidden; ++j)
+            d_states_sum[chunk.covered[i] * hidden + j] += d_states[i * hidden + j];
+}
+
+failure_t step_t::reduce() noexcept {
+    parameters_t &parameters = trainer_.parameters_;
+    constexpr std::size_t grain = 1 << 14;
+    std::size_t const elements = parameters.elements(), grains = (elements + grain - 1) / grain;
+    double *squares = lane_.claim<double>(grains); // summed in order below, so threads change no bit
+    if (!squares) return lane_.failure();
+    (void)executor_.deal(grains, [&](std::size_t index, lane_t &) {
+        std::size_t const first = index * grain, last = std::min(elements, first + grain);
+        parameters.reduce(slabs_used_, first, last);
+        float const *sum = parameters.gradient(0);
+        double square = 0;
+        for (std::size_t i = first; i < last; ++i) square += double(sum[i]) * double(sum[i]);
+        squares[index] = square;
+    });
+    double total = 0;
+    for (std::size_t i = 0; i < grains; ++i) total += squares[i];
+    gradient_norm_ = std::sqrt(total);
+    return {};
+}
+
+failure_t step_t::refuse_non_finite() noexcept {
+    trainer_options_t const &options = trainer_.options_;
+    std::uint64_t const step = trainer_.steps_done_ + 1;
+    for (chunk_t const &chunk : chunks_) masked_loss_ += chunk.masked_loss / double(std::max<std::size_t>(covered_, 1));
+    loss_ = contrastive_loss_ + masked_loss_ * options.masking.text_weight + coding_rate_loss_ + lipschitz_loss_;
+    auto const refuse = [&](char const *term, double value) {
+        return fail(uform_status_malformed_k, "a loss is not finite, so the step was not applied",
+                    "the %s loss is %g at step %llu", term, value, (unsigned long long)step);
+    };
+    if (!std::isfinite(contrastive_loss_)) return refuse("contrastive", contrastive_loss_);
+    if (!std::isfinite(masked_loss_)) return refuse("masked text", masked_loss_);
+    if (!std::isfinite(coding_rate_loss_)) return refuse("coding rate", coding_rate_loss_);
+    if (!std::isfinite(lipschitz_loss_)) return refuse("Lipschitz", lipschitz_loss_);
+    std::size_t const tensor = find_non_finite(executor_.wide_lane(), trainer_.parameters_.views());
+    if (tensor == no_tensor_k) return {};
+    return fail(uform_status_malformed_k, "a gradient is not finite, so the step was not applied",
+                "the gradient of %s at step %llu", trainer_.parameters_.specs()[tensor].name_text,
+                (unsigned long long)step);
+}
+
+failure_t step_t::update() noexcept {
+    std::uint64_t const step = trainer_.steps_done_ + 1;
+    learning_rate_ = learning_rate_at(trainer_.options_.schedule, step);
+    lane_t &lane = executor_.wide_lane();
+    adafactor(lane, trainer_.parameters_.views(),
+              {learning_rate_, trainer_.options_.seed, step, step - trainer_.moments_since_});
+    if (lane.failed()) return lane.failure();
+    trainer_.steps_done_ = step;
+    return {};
+}
+
+void step_t::land_embeddings() const noexcept {
+    std::size_t const hidden = geometry().hidden;
+    std::fill(items_.embeddings, items_.embeddings + items_.count * hidden, 0.0f); // rows of dropped items stay zero
+    for (std::size_t i = 0; i < kept_.size(); ++i) {
+        float const *row = embeddings_ + i * hidden;
+        double squares = 0;
+        for (std::size_t column = 0; column < hidden; ++column) squares += double(row[column]) * double(row[column]);
+        float const inverse = squares > 0 ? float(1 / std::sqrt(squares)) : 0.0f;
+        for (std::size_t column = 0; column < hidden; ++column)
+            items_.embeddings[kept_[i] * hidden + column] = row[column] * inverse;
+    }
+}
+
+void step_t::report(uform_trainer_step_stats_t &stats) const noexcept {
+    stats = {};
+    stats.step = trainer_.steps_done_, stats.learning_rate = learning_rate_;
+    stats.loss = float(loss_), stats.contrastive_loss = float(contrastive_loss_);
+    stats.masked_text_loss = float(masked_loss_);
+    stats.truncated = truncated_, stats.dropped = std::exchange(trainer_.dropped_, 0);
+    stats.gradient_norm = float(gradient_norm_);
+    uform_regularizers_t const &regularizers = trainer_.options_.regularizers;
+    if (regularizers.coding_rate_weight > 0)
+        stats.coding_rate = float(-coding_rate_loss_ / regularizers.coding_rate_weight);
+    if (regularizers.lipschitz_weight > 0) stats.lipschitz = float(lipschitz_loss_ / regularizers.lipschitz_weight);
+    stats.effective_rank = float(effective_rank_), stats.tokens = tokens_;
+}
+
+} // namespace uform

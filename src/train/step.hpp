@@ -1,0 +1,96 @@
+/**
+ *  @file step.hpp
+ *  @brief One optimizer step over one process's items, phase by phase.
+ *
+ *  The kept items are cut into chunks of whole items; runs of chunks make up the slabs that gradients are summed in. A
+ *  chunk's forward keeps its residuals, states and pool until the losses over all items are known; its backward then
+ *  walks the tower back into its slab. Both cuts follow from the batch and the model's size, never from the threads.
+ */
+#pragma once
+#include <uform/train/trainer.hpp>
+
+namespace uform {
+
+class step_t {
+  public:
+    step_t(trainer_t &trainer, step_items_t const &items, executor_t &executor) noexcept
+        : trainer_(trainer), items_(items), executor_(executor), lane_(trainer.planner_) {}
+
+    failure_t run(uform_trainer_step_stats_t *stats) noexcept;
+
+  private:
+    struct chunk_t {
+        std::size_t first, last; // kept items
+        text_batch_t<float> batch;
+        residuals_t<float> residuals; // [depth + 1, tokens, hidden]
+        states_t<float> states;
+        pool_stash_t<float> pool;
+        std::uint32_t *covered; // [covered_count] tokens of the chunk that are to be reconstructed
+        std::uint8_t *targets;  // [covered_count] their bytes
+        std::size_t covered_count;
+        double masked_loss; // summed, in nats
+    };
+    /** A run of chunks, in order. */
+    struct slab_t {
+        std::size_t first, last;
+    };
+
+    geometry_t const &geometry() const noexcept { return trainer_.options_.model.geometry; }
+    std::size_t tokens_of(std::size_t kept) const noexcept {
+        return text_tokens(items_.text(kept_[kept]).size(), geometry().context);
+    }
+    std::size_t cells(chunk_t const &chunk) const noexcept { return chunk.batch.items.tokens() * geometry().hidden; }
+    /** Calls `body(index, lane)` for every index: dealt to threads, or one by one on all of them. */
+    template <typename body_>
+    failure_t for_each(std::size_t count, body_ const &body) noexcept {
+        if (executor_.threads() <= trainer_.parameters_.slabs()) return executor_.deal(count, body);
+        for (std::size_t i = 0; i < count; ++i) {
+            lane_t &lane = executor_.wide_lane();
+            scratch_scope_t scope(lane);
+            body(i, lane);
+            if (lane.failed()) return lane.failure();
+        }
+        return {};
+    }
+
+    failure_t plan() noexcept;
+    failure_t keep_items() noexcept;
+    failure_t cut_chunks() noexcept;
+    failure_t claim_chunk(chunk_t &chunk) noexcept;
+    failure_t mask_chunk(chunk_t &chunk) noexcept;
+    failure_t compact_relations() noexcept;
+    failure_t compact_edges(edges_t const &from, std::uint32_t const *kept_of, edges_t &to) noexcept;
+    void pack_weights() noexcept;
+    failure_t forward() noexcept;
+    failure_t score() noexcept;
+    failure_t backward() noexcept;
+    void backward_chunk(chunk_t &chunk, tower_gradients_t<float> const &gradients, lane_t &lane) noexcept;
+    void backward_masked(chunk_t &chunk, tower_gradients_t<float> const &gradients, float *d_states_sum,
+                         lane_t &lane) noexcept;
+    failure_t reduce() noexcept;
+    failure_t refuse_non_finite() noexcept;
+    failure_t update() noexcept;
+    void land_embeddings() const noexcept;
+    void report(uform_trainer_step_stats_t &stats) const noexcept;
+
+    trainer_t &trainer_;
+    step_items_t const &items_;
+    executor_t &executor_;
+    lane_t &lane_;
+
+    std::span<std::uint32_t> kept_; // the items that found room, ascending
+    std::span<chunk_t> chunks_;
+    slab_t slabs_[parameters_t::slabs_limit_k] = {};
+    std::size_t slabs_used_ = 0;
+    relations_t relations_;                 // over kept items
+    std::span<std::uint32_t const> groups_; // [kept] or empty
+    float *embeddings_ = nullptr;           // [kept, hidden], raw
+    float *d_embeddings_ = nullptr;         // [kept, hidden]
+    std::size_t tokens_ = 0, truncated_ = 0, covered_ = 0;
+    float learning_rate_ = 0;
+    bool wants_stats_ = false;
+    double loss_ = 0, contrastive_loss_ = 0, masked_loss_ = 0, coding_rate_loss_ = 0, lipschitz_loss_ = 0;
+    double gradient_norm_ = 0, effective_rank_ = 0;
+};
+
+} // namespace uform

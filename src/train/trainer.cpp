@@ -1,0 +1,44 @@
+/**
+ *  @file trainer.cpp
+ *  @brief Starting a run, from a seed or from another model's weights, and taking its steps.
+ */
+#include <uform/train/trainer.hpp>
+
+#include "train/step.hpp"
+
+namespace uform {
+
+failure_t trainer_t::start(trainer_options_t const &options, uform_cpu_class_t cpu_class) noexcept {
+    options_ = options, kit_ = kit_of(cpu_class);
+    if (failure_t const failure = parameters_.allocate(options.model)) return failure;
+    initialization_t initialization;
+    initialization.seed = options.seed;
+    initialization.contrastive_inverse_temperature = options.contrastive.inverse_temperature;
+    initialization.contrastive_bias = options.contrastive.bias;
+    parameters_.draw(initialization, [](tensor_spec_t const &) { return true; });
+    if (!rotary_.build(options.model.geometry.context))
+        return fail(uform_status_out_of_memory_k, "memory for the trainer is out");
+    return tower_.lay_out(*kit_, options.model.geometry, parameters_.masters(), options.model.token_width, true);
+}
+
+failure_t trainer_t::step(step_items_t const &items, executor_t &executor, uform_trainer_step_stats_t *stats) noexcept {
+    return step_t(*this, items, executor).run(stats);
+}
+
+failure_t trainer_t::warm_start(std::string_view path, uform_progress_t const &progress) noexcept {
+    checkpoint_t checkpoint;
+    if (failure_t const failure = checkpoint.open(path)) return failure;
+    std::size_t matched = 0, seen = 0;
+    for (tensor_spec_t const &spec : parameters_.specs()) {
+        tensor_t const *tensor = checkpoint.find(spec.name());
+        if (tensor)
+            if (failure_t const failure = refuse_non_finite(*tensor)) return failure;
+        matched += tensor && parameters_.copy_master(spec, *tensor);
+        if (progress.callback && !progress.callback(++seen, parameters_.specs().size(), progress.context))
+            return fail(uform_status_cancelled_k, "the progress handler stopped the load");
+    }
+    if (matched) return {};
+    return fail(uform_status_config_mismatch_k, "initial has no tensor of this run's names and shapes");
+}
+
+} // namespace uform

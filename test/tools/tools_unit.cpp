@@ -1,0 +1,235 @@
+/**
+ *  @file tools_unit.cpp
+ *  @brief Recall with ties, the stream of batches, relations, mixtures and lines, against literals worked out by hand.
+ */
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <set>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "support/batch.hpp"
+#include "support/checkpoint_header.hpp"
+#include "support/error.hpp"
+#include "support/files.hpp"
+#include "support/mixture.hpp"
+#include "support/retrieval.hpp"
+#include "support/sampler.hpp"
+
+using namespace uform::tools;
+
+namespace {
+
+/** A file that lives for one test. */
+class scratch_file_t {
+  public:
+    explicit scratch_file_t(std::string_view bytes)
+        : path_(std::filesystem::temp_directory_path() / ("uform_tools_unit." + std::to_string(::getpid()))) {
+        std::ofstream(path_, std::ios::binary) << bytes;
+    }
+    ~scratch_file_t() { std::filesystem::remove(path_); }
+    std::string path() const { return path_.string(); }
+
+  private:
+    std::filesystem::path path_;
+};
+
+std::string complaint_about(std::string_view mixture) {
+    scratch_file_t const file(mixture);
+    try {
+        read_mixture(file.path(), "");
+        return "accepted";
+    } catch (tool_error_t const &error) {
+        return std::string(error.what()).substr(file.path().size());
+    }
+}
+
+corpus_t three_records() {
+    corpus_t corpus;
+    corpus.add("a", "A", 7), corpus.add("bb", "BB", 8), corpus.add("ccc", "CCC", 7);
+    corpus.end_source();
+    return corpus;
+}
+
+using ids_t = std::vector<std::uint32_t>;
+
+ids_t row(edges_t const &edges, std::size_t item) {
+    return ids_t(edges.ids.begin() + std::ptrdiff_t(edges.offsets[item]),
+                 edges.ids.begin() + std::ptrdiff_t(edges.offsets[item + 1]));
+}
+
+} // namespace
+
+TEST(Retrieval, PerfectRowsAreFoundFirst) {
+    float const rows[] = {1, 0, 0, 1, -1, 0};
+    retrieval_t const found = score_retrieval(rows, rows, 2);
+    EXPECT_EQ(found.count, 3u);
+    EXPECT_EQ(found.forward.at_1, 1.0);
+    EXPECT_EQ(found.backward.mean_reciprocal_rank, 1.0);
+}
+
+TEST(Retrieval, DirectionsDiffer) {
+    // Scores [query, document]: (1, 2), (0, 3). Query 0 prefers document 1; both documents prefer their own query.
+    float const queries[] = {1, 0, 0, 1}, documents[] = {1, 0, 2, 3};
+    retrieval_t const found = score_retrieval(queries, documents, 2);
+    EXPECT_EQ(found.forward.at_1, 0.5);
+    EXPECT_EQ(found.forward.at_5, 1.0);
+    EXPECT_EQ(found.forward.mean_reciprocal_rank, 0.75);
+    EXPECT_EQ(found.backward.at_1, 1.0);
+}
+
+TEST(Retrieval, TiesCountAtTheirExpectedRank) {
+    // Twelve equal rows: the match is expected at rank 1 + 11 / 2 = 6.5, found within ten and not within five.
+    std::vector<float> const rows(12 * 4, 0.5f);
+    retrieval_t const found = score_retrieval(rows, rows, 4);
+    EXPECT_EQ(found.forward.at_1, 0.0);
+    EXPECT_EQ(found.forward.at_5, 0.0);
+    EXPECT_EQ(found.forward.at_10, 1.0);
+    EXPECT_DOUBLE_EQ(found.forward.mean_reciprocal_rank, 1 / 6.5);
+}
+
+TEST(Retrieval, RowsWithNanAreMisses) {
+    float const nan = std::numeric_limits<float>::quiet_NaN();
+    float const queries[] = {nan, 0, 0, 1}, documents[] = {1, 0, 0, 1};
+    retrieval_t const found = score_retrieval(queries, documents, 2);
+    EXPECT_EQ(found.forward.at_10, 0.5);
+    EXPECT_EQ(found.forward.at_1, 0.5);
+    EXPECT_EQ(found.backward.at_10, 0.5);
+}
+
+TEST(Retrieval, ManyRowsCrossBlocks) {
+    // Rows on a half circle are each nearest to themselves; 600 rows are more than two blocks.
+    std::vector<float> rows;
+    for (int i = 0; i < 600; ++i) rows.push_back(std::cos(0.005f * float(i))), rows.push_back(std::sin(0.005f * float(i)));
+    EXPECT_GE(score_retrieval(rows, rows, 2).forward.at_5, 0.99);
+}
+
+TEST(Sampler, EveryEpochShowsEveryRecordOnce) {
+    sampler_t sampler({0, 4, 10}, {1, 1}, 3);
+    std::vector<std::size_t> draws(30);
+    sampler.draw(0, draws);
+    std::vector<std::vector<std::size_t>> epochs;
+    for (std::size_t epoch = 0; epoch < 3; ++epoch) {
+        epochs.emplace_back(draws.begin() + std::ptrdiff_t(epoch * 10), draws.begin() + std::ptrdiff_t(epoch * 10 + 10));
+        EXPECT_EQ(std::set<std::size_t>(epochs.back().begin(), epochs.back().end()).size(), 10u);
+    }
+    EXPECT_NE(epochs[0], epochs[1]);
+    EXPECT_NE(epochs[1], epochs[2]);
+}
+
+TEST(Sampler, DrawsDependOnSeedAndPositionAlone) {
+    sampler_t straight({0, 5, 12}, {0.6, 1.5}, 11), jumping({0, 5, 12}, {0.6, 1.5}, 11), other({0, 5, 12}, {0.6, 1.5}, 12);
+    std::vector<std::size_t> all(100), part(7), different(100);
+    straight.draw(0, all), other.draw(0, different);
+    EXPECT_NE(all, different);
+    for (std::size_t first : {90u, 0u, 41u, 13u}) {
+        jumping.draw(first, part);
+        EXPECT_TRUE(std::equal(part.begin(), part.end(), all.begin() + std::ptrdiff_t(first))) << first;
+    }
+}
+
+TEST(Sampler, WeightsMultiplyHowOftenRecordsAreDrawn) {
+    sampler_t sampler({0, 4, 8}, {0.5, 2}, 1);
+    EXPECT_EQ(sampler.epoch_draws(), 2u + 8u);
+    std::vector<std::size_t> draws(20), counts(8);
+    sampler.draw(0, draws);
+    for (std::size_t const record : draws) ++counts[record];
+    EXPECT_EQ(counts, (std::vector<std::size_t> {1, 1, 1, 1, 4, 4, 4, 4}));
+}
+
+TEST(Batch, QueriesThenDocumentsCutWithTheirPrefix) {
+    mixture_t mixture;
+    mixture.query_prefix = "q:", mixture.query_bytes = 4, mixture.document_bytes = 2;
+    std::size_t const records[] = {2, 0};
+    batch_t const batch = make_pairs_batch(mixture, three_records(), records);
+    EXPECT_EQ(batch.bytes, "q:ccq:aCCA");
+    EXPECT_EQ(batch.offsets, (std::vector<std::size_t> {0, 4, 7, 9, 10}));
+    EXPECT_EQ(batch.count, 4u);
+}
+
+TEST(Batch, RelationsAcrossSides) {
+    // Records 0 and 2 share a group. Items: queries 0, 1, 2, documents 3, 4, 5.
+    std::size_t const records[] = {0, 1, 2};
+    batch_t const batch = make_pairs_batch(mixture_t(), three_records(), records);
+    EXPECT_EQ(row(batch.attract, 0), ids_t {3});
+    EXPECT_EQ(row(batch.attract, 5), ids_t {2});
+    EXPECT_EQ(row(batch.ignore, 0), (ids_t {1, 2, 5}));
+    EXPECT_EQ(row(batch.ignore, 1), (ids_t {0, 2}));
+    EXPECT_EQ(row(batch.ignore, 3), (ids_t {2, 4, 5}));
+}
+
+TEST(Batch, RelationsWhereAllRepel) {
+    mixture_t mixture;
+    mixture.ambient = ambient_t::all_k, mixture.symmetric = false;
+    std::size_t const records[] = {0, 1, 2};
+    batch_t const batch = make_pairs_batch(mixture, three_records(), records);
+    EXPECT_EQ(row(batch.ignore, 0), (ids_t {2, 5}));
+    EXPECT_TRUE(row(batch.ignore, 1).empty());
+    EXPECT_TRUE(row(batch.attract, 3).empty());
+    EXPECT_TRUE(row(batch.ignore, 3).empty());
+}
+
+TEST(Mixture, ReadsWhatItSays) {
+    scratch_file_t const file(R"({"name": "m", "sources": [{"path": "a.jsonl", "format": "jsonl", "weight": 2,
+        "fields": {"query": "q", "document": "d", "group": "g"}, "filter": {"lang": ["de", "ja"]}}, {"path": "/b"}],
+        "prefixes": {"query": "Q "}, "query_bytes": 64, "batch_pairs": 32, "objective": "contrastive", "bias": 0,
+        "ambient": "all", "matryoshka": [64, 128], "learning_rate": 3e-3, "warmup_steps": 20, "symmetric": false,
+        "validation": {"path": "t.jsonl", "evaluation_bytes": 100}})");
+    mixture_t const mixture = read_mixture(file.path(), "/data");
+    ASSERT_EQ(mixture.sources.size(), 2u);
+    EXPECT_EQ(mixture.sources[0].path, "/data/a.jsonl");
+    EXPECT_EQ(mixture.sources[0].fields.query, "q");
+    EXPECT_EQ(mixture.sources[0].filter.at("lang"), (std::vector<std::string> {"de", "ja"}));
+    EXPECT_EQ(mixture.sources[0].weight, 2.0);
+    EXPECT_EQ(mixture.sources[1].path, "/b");
+    EXPECT_EQ(mixture.query_prefix, "Q ");
+    EXPECT_EQ(mixture.query_bytes, 64u);
+    EXPECT_EQ(mixture.document_bytes, 128u);
+    EXPECT_EQ(mixture.ambient, ambient_t::all_k);
+    EXPECT_FALSE(mixture.symmetric);
+    EXPECT_EQ(mixture.bias, 0.0f);
+    EXPECT_EQ(mixture.validation->evaluation_bytes, 100u);
+}
+
+TEST(Mixture, ComplaintsNameLineAndKey) {
+    EXPECT_EQ(complaint_about("{\n\"sources\": [],\n\"stepz\": 3}"),
+              ":3: \"stepz\" is no key of a mixture; see tools/README.md");
+    EXPECT_EQ(complaint_about("{\n\n\"batch_pairs\": \"many\"}"), ":3: \"batch_pairs\" must be a whole number, not negative");
+    EXPECT_EQ(complaint_about("{\"batch_pairs\": 0}"), ":1: \"batch_pairs\" must be at least 1");
+    EXPECT_EQ(complaint_about("{\"sources\": [{\n\"path\": \"a\\u0000b\"}]}"),
+              ":2: \"path\" holds a NUL byte; no path can, remove it");
+    EXPECT_EQ(complaint_about("{\"symmetric\": 1}"), ":1: \"symmetric\" must be true or false");
+    EXPECT_EQ(complaint_about("{\"symmetric\": true, \"symmetric\": true}"), ":1: \"symmetric\" is given twice; keep one");
+    EXPECT_NE(complaint_about("{\"name\": \"x\"}").find("\"sources\" is missing or empty"), std::string::npos);
+    for (char const *broken : {"", "[]", "{", "{\"name\": }", "{\"name\" \"x\"}", "{\"sources\": [{\"path\": \"a\"}]} 5",
+                               "{\"sources\": [{\"path\": \"a\"}", "\xff\xfe", "{\"sources\": {}}", "{\"name\": \"x"})
+        EXPECT_NE(complaint_about(broken), "accepted") << broken;
+}
+
+TEST(Files, LinesLoseTheirNewlineAndNothingElse) {
+    scratch_file_t const file(std::string_view("one\r\n\n\0nul\xff\nlast", 16));
+    line_reader_t reader(file.path());
+    std::vector<std::string> lines;
+    for (std::string line; reader.next(line);) lines.push_back(line);
+    EXPECT_EQ(lines, (std::vector<std::string> {"one\r", "", std::string("\0nul\xff", 5), "last"}));
+}
+
+TEST(Files, LongLinesCrossChunks) {
+    std::string const first(200'000, 'x'), second(70'000, 'y');
+    scratch_file_t const file(first + "\n" + second + "\n");
+    line_reader_t reader(file.path());
+    std::string line;
+    ASSERT_TRUE(reader.next(line));
+    EXPECT_EQ(line, first);
+    ASSERT_TRUE(reader.next(line));
+    EXPECT_EQ(line, second);
+    EXPECT_FALSE(reader.next(line));
+}
+
+TEST(CheckpointHeader, PrefixesAreUnescaped) {
+    EXPECT_EQ(unescaped("a\\x00\\\\\\xfFz\\q"), std::string("a\0\\\xffz\\q", 7));
+}

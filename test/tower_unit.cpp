@@ -1,0 +1,110 @@
+/**
+ *  @file tower_unit.cpp
+ *  @brief The whole forward against an independent NumPy reading of the model, and the serial class against its bits.
+ */
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "model_fixture.hpp"
+
+namespace {
+
+using namespace uform;
+using namespace uform::test;
+
+nlohmann::json golden() {
+    std::ifstream file(UFORM_SOURCE_DIR "/test/golden/tower.json");
+    return nlohmann::json::parse(file);
+}
+geometry_t geometry_of(nlohmann::json const &golden) { return {golden["hidden"], golden["depth"], golden["context"]}; }
+std::vector<std::string> texts_of(nlohmann::json const &golden) {
+    std::vector<std::string> texts;
+    for (auto const &item : golden["items"]) {
+        texts.emplace_back();
+        for (int byte : item["bytes"]) texts.back().push_back(char(byte));
+    }
+    return texts;
+}
+template <typename scalar_>
+double relative_error(scalar_ const *row, nlohmann::json const &expected) {
+    double error = 0, norm = 0;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        double const reference = expected[i];
+        error += (double(widen(row[i])) - reference) * (double(widen(row[i])) - reference);
+        norm += reference * reference;
+    }
+    return std::sqrt(error / norm);
+}
+/** Worst relative L2 error of every answer against the golden file. */
+template <typename answers_>
+double worst_error(answers_ const &answers, nlohmann::json const &golden) {
+    std::size_t const hidden = golden["hidden"], width = golden["token_width"];
+    double worst = 0;
+    for (std::size_t item = 0; item < golden["items"].size(); ++item) {
+        auto const &expected = golden["items"][item];
+        EXPECT_EQ(answers.offsets[item + 1] - answers.offsets[item], expected["tokens"]);
+        std::size_t const last = answers.offsets[item + 1] - 1;
+        worst = std::max(worst, relative_error(&answers.embeddings[item * hidden], expected["embedding"]));
+        worst = std::max(worst, relative_error(&answers.states[last * hidden], expected["last_state"]));
+        std::vector<double> vector(answers.vectors.begin() + last * width,
+                                   answers.vectors.begin() + (last + 1) * width);
+        worst = std::max(worst, relative_error(vector.data(), expected["last_vector"]));
+    }
+    return worst;
+}
+
+TEST(tower_unit, double_agrees_with_numpy) {
+    auto const expected = golden();
+    serial::kit<double> kit;
+    model_fixture_t<serial::kit<double>> model(kit, geometry_of(expected), expected["token_width"]);
+    lane_t lane;
+    EXPECT_LT(worst_error(model.encode(lane, texts_of(expected)), expected), 1e-12);
+}
+
+TEST(tower_unit, bfloat16_stays_near_double) {
+    auto const expected = golden();
+    model_fixture_t<kit_table_t> model(serial_table(), geometry_of(expected), expected["token_width"]);
+    lane_t lane;
+    // Half a unit of BFloat16 is 2^-9; a block rounds its weights and eight activations, the heads three more, and each
+    // rounding passes on with a gain near one.
+    double const roundings = double(model.geometry.depth) * 12 + 4;
+    EXPECT_LT(worst_error(model.encode(lane, texts_of(expected)), expected), 0x1p-9 * roundings);
+}
+
+/** The serial class promises the same bits on every machine: a hash of them is part of the repository. */
+TEST(tower_unit, serial_bits_are_golden) {
+    auto const expected = golden();
+    model_fixture_t<kit_table_t> model(serial_table(), geometry_of(expected), expected["token_width"]);
+    lane_t lane;
+    auto const answers = model.encode(lane, texts_of(expected));
+    std::uint64_t hash = 0xcbf29ce484222325ull; // FNV-1a
+    auto absorb = [&](void const *data, std::size_t bytes) {
+        for (std::size_t i = 0; i < bytes; ++i)
+            hash = (hash ^ static_cast<unsigned char const *>(data)[i]) * 0x100000001b3ull;
+    };
+    absorb(answers.embeddings.data(), answers.embeddings.size() * sizeof(float));
+    absorb(answers.states.data(), answers.states.size() * sizeof(bf16_t));
+    absorb(answers.vectors.data(), answers.vectors.size() * sizeof(float));
+    EXPECT_EQ(hash, 0x25ec925e9310b856ull) << std::hex << hash;
+}
+
+TEST(tower_unit, packed_equals_alone) {
+    auto const expected = golden();
+    model_fixture_t<kit_table_t> model(serial_table(), geometry_of(expected), expected["token_width"]);
+    auto const texts = texts_of(expected);
+    lane_t lane;
+    auto const together = model.encode(lane, texts);
+    for (std::size_t item = 0; item < texts.size(); ++item) {
+        auto const alone = model.encode(lane, {texts[item]});
+        EXPECT_EQ(0, std::memcmp(alone.embeddings.data(), &together.embeddings[item * model.geometry.hidden],
+                                 alone.embeddings.size() * sizeof(float)));
+        EXPECT_EQ(0, std::memcmp(alone.states.data(), &together.states[together.offsets[item] * model.geometry.hidden],
+                                 alone.states.size() * sizeof(bf16_t)));
+    }
+}
+
+} // namespace

@@ -1,0 +1,168 @@
+/**
+ *  @file trainer_unit.cpp
+ *  @brief A run through the C ABI: it learns, its bits ignore threads, and resuming equals never having stopped.
+ */
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <uform/uform.h>
+
+namespace {
+
+std::string temporary(char const *name) {
+    return (std::filesystem::temp_directory_path() /
+            (std::string("uform-trainer-") + std::to_string(::getpid()) + "-" + name))
+        .string();
+}
+uform_bytes_view_t view(std::string const &text) {
+    return {reinterpret_cast<unsigned char const *>(text.data()), text.size()};
+}
+
+std::string read_file(std::string const &path) {
+    std::string bytes;
+    if (FILE *file = std::fopen(path.c_str(), "rb")) {
+        char chunk[4096];
+        for (size_t got; (got = std::fread(chunk, 1, sizeof(chunk), file));) bytes.append(chunk, got);
+        std::fclose(file);
+    }
+    return bytes;
+}
+
+struct run_t {
+    uform_executor_t executor = nullptr;
+    uform_trainer_t trainer = nullptr;
+    uform_outcome_t outcome {};
+    std::vector<uform_trainer_step_stats_t> stats;
+
+    explicit run_t(size_t threads, uform_objective_t objective = uform_objective_contrastive_k,
+                   std::string const &resume = "", uform_cpu_class_t cpu_class = uform_cpu_class_derived_k,
+                   size_t steps = 12) {
+        uform_executor_for_ram_t make {};
+        make.executor = &executor, make.outcome = &outcome, make.threads = threads, make.cpu_class = cpu_class;
+        uform_executor_for_ram(&make);
+        EXPECT_EQ(outcome.status, uform_status_success_k) << outcome.message << outcome.detail;
+        uform_trainer_init_ram_t init {};
+        static size_t const widths[] = {64, 128};
+        init.trainer = &trainer, init.executor = executor, init.outcome = &outcome, init.resume = view(resume);
+        init.depth = 2, init.hidden = 128, init.objective = objective, init.seed = 7;
+        init.batch.max_rows_per_device = 64, init.batch.max_segments_per_device = 64,
+        init.batch.max_columns_per_row = 64;
+        init.contrastive.pair_loss = uform_pair_loss_form_softmax_k, init.contrastive.inverse_temperature = 10;
+        init.contrastive.matryoshka_dimensions = widths, init.contrastive.matryoshka_dimensions_count = 2;
+        init.regularizers.coding_rate_weight = 0.02f;
+        init.schedule.steps = steps, init.schedule.learning_rate = 3e-3f, init.schedule.warmup_steps = 2;
+        uform_trainer_init_ram(&init);
+        EXPECT_EQ(outcome.status, uform_status_success_k) << outcome.message << ": " << outcome.detail;
+    }
+    ~run_t() {
+        uform_trainer_free(trainer);
+        uform_executor_free(executor);
+    }
+
+    /** Pairs of numbers written as words and as digits; a function of the step's number alone. */
+    void step(size_t number) {
+        static char const *const words[] = {"zero", "one", "two",   "three", "four",
+                                            "five", "six", "seven", "eight", "nine"};
+        std::string data;
+        std::vector<size_t> offsets {0}, attract_offsets {0};
+        std::vector<uint32_t> attract;
+        constexpr size_t pairs = 16;
+        for (size_t side = 0; side < 2; ++side)
+            for (size_t pair = 0; pair < pairs; ++pair) {
+                size_t const value = pair * 61 + number * 7;
+                for (char digit : std::to_string(value))
+                    data += side ? std::string(1, digit) : std::string(words[digit - '0']) + " ";
+                offsets.push_back(data.size());
+                attract.push_back(uint32_t(side ? pair : pair + pairs));
+                attract_offsets.push_back(attract.size());
+            }
+        uform_trainer_step_t call {};
+        uform_trainer_step_stats_t report {};
+        call.trainer = trainer, call.executor = executor, call.outcome = &outcome, call.count = 2 * pairs;
+        call.contents.data = data.data(), call.contents.offsets = offsets.data();
+        call.relations.attract.offsets = attract_offsets.data(), call.relations.attract.ids = attract.data();
+        call.stats = &report;
+        uform_trainer_step(&call);
+        ASSERT_EQ(outcome.status, uform_status_success_k) << outcome.message << ": " << outcome.detail;
+        stats.push_back(report);
+    }
+    void steps(size_t first, size_t last) {
+        for (size_t number = first; number < last; ++number) step(number);
+    }
+    std::string save(char const *name) {
+        std::string const path = temporary(name);
+        uform_trainer_save_t call {};
+        call.trainer = trainer, call.executor = executor, call.outcome = &outcome, call.path = view(path),
+        call.optimizer = true;
+        uform_trainer_save(&call);
+        EXPECT_EQ(outcome.status, uform_status_success_k) << outcome.message << ": " << outcome.detail;
+        return path;
+    }
+};
+
+TEST(trainer_unit, learns) {
+    run_t run(2, uform_objective_contrastive_k, "", uform_cpu_class_derived_k, 60);
+    run.steps(0, 60);
+    EXPECT_LT(run.stats.back().contrastive_loss, 0.6 * run.stats.front().contrastive_loss);
+    EXPECT_EQ(run.stats.back().step, 60u);
+    EXPECT_GT(run.stats.back().effective_rank, 1);
+    EXPECT_GT(run.stats.back().gradient_norm, 0);
+}
+
+TEST(trainer_unit, masked_text_learns_its_unigrams) {
+    run_t run(2, uform_objective_joint_k, "", uform_cpu_class_derived_k, 60);
+    run.steps(0, 60);
+    EXPECT_GT(run.stats.front().masked_text_loss, 4); // near ln 256
+    EXPECT_LT(run.stats.back().masked_text_loss, 0.7 * run.stats.front().masked_text_loss);
+}
+
+TEST(trainer_unit, threads_change_no_bit) {
+    std::string saved[3];
+    size_t const threads[] = {1, 2, 3};
+    for (int i = 0; i < 3; ++i) {
+        run_t run(threads[i], uform_objective_joint_k);
+        run.steps(0, 4);
+        saved[i] = read_file(run.save("threads.safetensors"));
+        ASSERT_FALSE(saved[i].empty());
+    }
+    EXPECT_TRUE(saved[0] == saved[1]);
+    EXPECT_TRUE(saved[0] == saved[2]);
+}
+
+TEST(trainer_unit, resume_equals_never_stopping) {
+    run_t whole(2, uform_objective_joint_k);
+    whole.steps(0, 8);
+    std::string const expected = read_file(whole.save("whole.safetensors"));
+    std::string path;
+    {
+        run_t half(2, uform_objective_joint_k);
+        half.steps(0, 5);
+        path = half.save("half.safetensors");
+    }
+    run_t rest(1, uform_objective_joint_k, path);
+    rest.steps(5, 8);
+    EXPECT_EQ(rest.stats.front().step, 6u);
+    std::string const resumed = read_file(rest.save("half.safetensors"));
+    EXPECT_TRUE(expected == resumed);
+    EXPECT_FALSE(std::filesystem::exists(temporary("half.5.optimizer.safetensors"))); // the older moments went
+    EXPECT_TRUE(std::filesystem::exists(temporary("half.8.optimizer.safetensors")));
+}
+
+TEST(trainer_unit, saved_models_load_and_encode) {
+    run_t run(2);
+    run.steps(0, 2);
+    std::string const path = run.save("served.safetensors");
+    uform_model_t model = nullptr;
+    uform_model_load_ram_t load {};
+    load.model = &model, load.outcome = &run.outcome, load.path = view(path);
+    uform_model_load_ram(&load);
+    ASSERT_EQ(run.outcome.status, uform_status_success_k) << run.outcome.message << run.outcome.detail;
+    uform_model_free(model);
+}
+
+} // namespace

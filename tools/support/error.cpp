@@ -1,0 +1,52 @@
+/**
+ *  @file error.cpp
+ *  @brief The one place where a tool's exceptions end.
+ */
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "support/error.hpp"
+
+namespace uform::tools {
+
+std::string system_reason() {
+    std::string reason = std::strerror(errno);
+    if (!reason.empty() && reason[0] >= 'A' && reason[0] <= 'Z') reason[0] = char(reason[0] - 'A' + 'a');
+    return reason;
+}
+
+std::string on_one_line(std::string_view text) {
+    std::string line;
+    for (char const c : text) {
+        unsigned char const byte = static_cast<unsigned char>(c);
+        if (byte < 0x20 || byte == 0x7f) line += fmt::format("\\x{:02x}", byte);
+        else line += c;
+    }
+    return line;
+}
+
+void report(std::string_view tool, std::string_view text) {
+    std::string const line = fmt::format("{}: {}\n", tool, on_one_line(text));
+    std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+int guarded(std::string_view tool, std::function<int()> const &body) {
+    try {
+        return body();
+    } catch (quiet_exit_t const &quiet) {
+        return quiet.code;
+    } catch (tool_error_t const &error) {
+        report(tool, error.what());
+        return error.code();
+    } catch (std::bad_alloc const &) {
+        report(tool, "out of memory; use a smaller batch, corpus or model");
+        return exit_failure_k;
+    } catch (std::exception const &unforeseen) {
+        report(tool, fmt::format("failed in a way it should not; please report this: {}", unforeseen.what()));
+        return exit_failure_k;
+    }
+}
+
+} // namespace uform::tools

@@ -1,0 +1,194 @@
+/**
+ *  @file files.cpp
+ *  @brief Reads through `read`, so that ctrl-C is noticed; writes beside, then renames.
+ */
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/error.hpp"
+#include "support/files.hpp"
+#include "support/interrupt.hpp"
+
+namespace uform::tools {
+
+namespace {
+
+constexpr std::size_t chunk_k = std::size_t {1} << 16;
+
+std::string shown(std::string const &path, char const *standard) { return path == "-" ? standard : path; }
+
+int open_to_read(std::string const &path) {
+    check_path(path, path);
+    int const descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) fail_at(path, 0, "cannot read it, {}; check the path and its permissions", system_reason());
+    return descriptor;
+}
+
+/** One `read`, retried where a signal we do not stop for came between. */
+std::size_t read_some(int descriptor, char *target, std::size_t capacity, std::string const &path) {
+    while (true) {
+        ssize_t const count = ::read(descriptor, target, capacity);
+        if (count >= 0) return static_cast<std::size_t>(count);
+        int const reason = errno;
+        leave_if_interrupted();
+        errno = reason;
+        if (errno != EINTR) fail_at(shown(path, "stdin"), 0, "cannot read it, {}", system_reason());
+    }
+}
+
+/** Where bytes of `path` really live, so that a rename replaces a link's target and not the link. */
+std::string resolved(std::string const &path) {
+    std::error_code failed;
+    if (!std::filesystem::is_symlink(path, failed)) return path;
+    std::filesystem::path const target = std::filesystem::weakly_canonical(path, failed);
+    return failed ? path : target.string();
+}
+
+} // namespace
+
+void check_path(std::string_view path, std::string_view what) {
+    if (path.empty()) fail("{}: the path is empty; name a file", what);
+    if (path.find('\0') != path.npos) fail("{}: the path holds a NUL byte; remove it", what);
+}
+
+std::string read_file(std::string const &path) {
+    int const descriptor = open_to_read(path);
+    struct closer_t {
+        int descriptor;
+        ~closer_t() { ::close(descriptor); }
+    } const closer {descriptor};
+    std::string bytes;
+    struct stat about = {};
+    if (::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode)) bytes.reserve(std::size_t(about.st_size) + chunk_k);
+    while (true) {
+        std::size_t const before = bytes.size();
+        bytes.resize(before + chunk_k);
+        std::size_t const count = read_some(descriptor, bytes.data() + before, chunk_k, path);
+        bytes.resize(before + count);
+        if (count == 0) return bytes;
+    }
+}
+
+void check_writable(std::string const &path) {
+    if (path == "-") return;
+    check_path(path, path);
+    std::filesystem::path folder = std::filesystem::path(resolved(path)).parent_path();
+    if (folder.empty()) folder = ".";
+    struct stat about = {};
+    if (::stat(folder.c_str(), &about) != 0 || !S_ISDIR(about.st_mode))
+        fail_at(path, 0, "its folder does not exist; create {} first", folder.string());
+    if (::access(folder.c_str(), W_OK) != 0)
+        fail_at(path, 0, "cannot write into {}, {}; choose another place", folder.string(), system_reason());
+    if (::stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode))
+        fail_at(path, 0, "is a folder; name a file in it");
+}
+
+line_reader_t::line_reader_t(std::string const &path)
+    : path_(shown(path, "stdin")), descriptor_(path == "-" ? STDIN_FILENO : open_to_read(path)) {}
+
+line_reader_t::~line_reader_t() {
+    if (descriptor_ > STDIN_FILENO) ::close(descriptor_);
+}
+
+bool line_reader_t::refill() {
+    if (ended_) return false;
+    buffer_.erase(0, begin_), begin_ = 0;
+    std::size_t const before = buffer_.size();
+    buffer_.resize(before + chunk_k);
+    std::size_t const count = read_some(descriptor_, buffer_.data() + before, chunk_k, path_);
+    buffer_.resize(before + count);
+    ended_ = count == 0;
+    return !ended_;
+}
+
+bool line_reader_t::next(std::string &line) {
+    std::size_t searched = begin_;
+    std::size_t end = buffer_.find('\n', searched);
+    while (end == buffer_.npos) {
+        searched = buffer_.size() - begin_; // a line of many chunks is searched once
+        if (!refill()) break;
+        end = buffer_.find('\n', searched);
+    }
+    if (end == buffer_.npos && begin_ == buffer_.size()) return false;
+    bool const closed = end != buffer_.npos;
+    if (!closed) end = buffer_.size();
+    line.assign(buffer_, begin_, end - begin_);
+    begin_ = closed ? end + 1 : end;
+    ++line_number_;
+    return true;
+}
+
+output_file_t::output_file_t(std::string const &path) : path_(shown(path, "stdout")) {
+    if (path == "-") {
+        descriptor_ = STDOUT_FILENO;
+        return;
+    }
+    struct stat about = {};
+    check_path(path, path);
+    bool const special = ::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
+    if (!special) {
+        check_writable(path);
+        path_ = resolved(path);
+        temporary_ = fmt::format("{}.tmp.{}", path_, ::getpid());
+    }
+    int const flags = O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_TRUNC);
+    descriptor_ = ::open(special ? path.c_str() : temporary_.c_str(), flags, 0666);
+    owns_descriptor_ = descriptor_ >= 0;
+    if (descriptor_ < 0) fail_at(path, 0, "cannot write it, {}; choose another place", system_reason());
+}
+
+output_file_t::~output_file_t() {
+    if (owns_descriptor_) ::close(descriptor_);
+    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void output_file_t::put(std::string_view bytes) {
+    while (!bytes.empty()) {
+        ssize_t const count = ::write(descriptor_, bytes.data(), bytes.size());
+        if (count >= 0) {
+            bytes.remove_prefix(static_cast<std::size_t>(count));
+            continue;
+        }
+        if (errno == EPIPE) throw quiet_exit_t {exit_broken_pipe_k};
+        int const reason = errno;
+        leave_if_interrupted();
+        errno = reason;
+        if (errno != EINTR) fail_at(path_, 0, "cannot write it, {}; free some space and try again", system_reason());
+    }
+}
+
+void output_file_t::flush() {
+    put(pending_);
+    pending_.clear();
+}
+
+void output_file_t::write(std::string_view bytes) {
+    pending_.append(bytes);
+    if (pending_.size() >= chunk_k) flush();
+}
+
+void output_file_t::write_at(std::size_t position, std::string_view bytes) {
+    flush();
+    while (!bytes.empty()) {
+        ssize_t const count = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(position));
+        if (count < 0) fail_at(path_, 0, "cannot write it, {}; free some space and try again", system_reason());
+        bytes.remove_prefix(static_cast<std::size_t>(count)), position += static_cast<std::size_t>(count);
+    }
+}
+
+void output_file_t::commit() {
+    flush();
+    if (temporary_.empty()) return;
+    if (::fsync(descriptor_) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0)
+        fail_at(path_, 0, "cannot finish writing it, {}; free some space and try again", system_reason());
+    temporary_.clear();
+}
+
+temporary_path_t::~temporary_path_t() { ::unlink(path_.c_str()); }
+
+} // namespace uform::tools

@@ -1,0 +1,82 @@
+/**
+ *  @file files.hpp
+ *  @brief Files as the tools use them: whole, line by line, and written so that nobody sees half of one.
+ */
+#pragma once
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace uform::tools {
+
+/** Refuses a path no system call can name; `what` says where it came from. */
+void check_path(std::string_view path, std::string_view what);
+
+/** All bytes of a file. */
+std::string read_file(std::string const &path);
+
+/** Refuses early what would only fail after hours of work: a target whose folder is missing or read-only. */
+void check_writable(std::string const &path);
+
+/** Gives lines of a file or of standard input, `-`, of any length and any bytes. Only the newline is taken off: a
+ *  carriage return stays, and a last line without a newline counts. */
+class line_reader_t {
+  public:
+    explicit line_reader_t(std::string const &path);
+    line_reader_t(line_reader_t const &) = delete;
+    ~line_reader_t();
+
+    /** False once there are no more. */
+    bool next(std::string &line);
+    std::size_t line_number() const noexcept { return line_number_; }
+    std::string const &path() const noexcept { return path_; }
+
+  private:
+    bool refill();
+
+    std::string path_;
+    int descriptor_ = -1;
+    std::string buffer_; // bytes read and not yet handed out, from `begin_`
+    std::size_t begin_ = 0;
+    std::size_t line_number_ = 0;
+    bool ended_ = false;
+};
+
+/** A file under construction: `<name>.tmp.<pid>` until `commit` renames it over its name; destroyed before that, it
+ *  leaves no trace. Standard output, `-`, and targets that are no regular file (a pipe, a device) are written directly. */
+class output_file_t {
+  public:
+    explicit output_file_t(std::string const &path);
+    output_file_t(output_file_t const &) = delete;
+    ~output_file_t();
+
+    void write(std::string_view bytes);
+    void flush();
+    /** Overwrites bytes already written; only where `seekable`. */
+    void write_at(std::size_t position, std::string_view bytes);
+    bool seekable() const noexcept { return !temporary_.empty(); }
+    void commit();
+
+  private:
+    void put(std::string_view bytes);
+
+    std::string path_;
+    std::string temporary_; // empty where written directly
+    std::string pending_;
+    int descriptor_ = -1;
+    bool owns_descriptor_ = false;
+};
+
+/** A file that is deleted at the end of a scope, if it exists by then. */
+class temporary_path_t {
+  public:
+    explicit temporary_path_t(std::string path) : path_(std::move(path)) {}
+    temporary_path_t(temporary_path_t const &) = delete;
+    ~temporary_path_t();
+    std::string const &path() const noexcept { return path_; }
+
+  private:
+    std::string path_;
+};
+
+} // namespace uform::tools

@@ -1,0 +1,47 @@
+/**
+ *  @file interrupt.cpp
+ *  @brief Signal handlers that only set a flag.
+ */
+#include <csignal>
+#include <unistd.h>
+
+#include "support/error.hpp"
+#include "support/interrupt.hpp"
+
+namespace uform::tools {
+
+namespace {
+
+std::sig_atomic_t volatile requested = 0;
+
+void on_signal(int signal) {
+    if (requested) _exit(128 + signal);
+    requested = signal;
+}
+
+void install(int signal) noexcept {
+    struct sigaction before = {};
+    if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) return;
+    struct sigaction action = {};
+    action.sa_handler = on_signal; // no SA_RESTART: a blocked read must notice
+    ::sigaction(signal, &action, nullptr);
+}
+
+} // namespace
+
+void install_interrupt_handlers() noexcept {
+    install(SIGINT), install(SIGTERM);
+    std::signal(SIGPIPE, SIG_IGN);
+}
+
+int interrupt_requested() noexcept { return requested; }
+
+void leave_if_interrupted() {
+    if (requested) throw quiet_exit_t {128 + requested};
+}
+
+uform_progress_t interruptible() noexcept {
+    return {[](std::size_t, std::size_t, void *) { return requested == 0; }, nullptr};
+}
+
+} // namespace uform::tools

@@ -1,0 +1,151 @@
+/**
+ *  @file mixture.cpp
+ *  @brief Reads a mixture file, one handler for each of its objects.
+ */
+#include <filesystem>
+
+#include "support/engine.hpp"
+#include "support/mixture.hpp"
+#include "support/strict_json.hpp"
+
+namespace uform::tools {
+
+namespace {
+
+struct reader_t {
+    strict_json_t json;
+    std::filesystem::path base;
+
+    std::string resolved(json_value_t value) { return (base / json.path(value)).string(); }
+
+    fields_t fields(json_value_t value) {
+        fields_t found;
+        json.object(value, [&](std::string_view key, json_value_t name) {
+            if (key == "query") found.query = json.string(name);
+            else if (key == "document" || key == "text") found.document = json.string(name);
+            else if (key == "group") found.group = json.string(name);
+            else return false;
+            return true;
+        });
+        return found;
+    }
+
+    source_t source(json_value_t value) {
+        source_t found;
+        json.object(value, [&](std::string_view key, json_value_t inner) {
+            if (key == "path") found.path = resolved(inner);
+            else if (key == "fields") found.fields = fields(inner);
+            else if (key == "weight") found.weight = json.number(inner, 1e-6);
+            else if (key == "format") {
+                if (json.string(inner) != "jsonl") json.refuse("must be \"jsonl\", the one format there is");
+            } else if (key == "filter")
+                json.object(inner, [&](std::string_view field, json_value_t values) {
+                    std::string const name(field);
+                    found.filter[name] = json.strings(values);
+                    return true;
+                });
+            else return false;
+            return true;
+        });
+        if (found.path.empty()) json.refuse("has a source without a \"path\"; name its file");
+        return found;
+    }
+
+    validation_t validation(json_value_t value) {
+        validation_t found;
+        json.object(value, [&](std::string_view key, json_value_t inner) {
+            if (key == "path") found.path = resolved(inner);
+            else if (key == "fields") found.fields = fields(inner);
+            else if (key == "evaluation_bytes") found.evaluation_bytes = json.count(inner, 1);
+            else return false;
+            return true;
+        });
+        if (found.path.empty()) json.refuse("comes from a validation without a \"path\"; name its file");
+        return found;
+    }
+
+    uform_objective_t objective(json_value_t value) {
+        uform_objective_t const found = uform_objective_from_name(view(json.string(value)));
+        if (found == uform_objective_unknown_k) json.refuse("must be \"masked\", \"contrastive\" or \"joint\"");
+        return found;
+    }
+
+    uform_pair_loss_form_t pair_loss(json_value_t value) {
+        uform_pair_loss_form_t const found = uform_pair_loss_form_from_name(view(json.string(value)));
+        if (found == uform_pair_loss_form_unknown_k)
+            json.refuse("must be \"softmax\", \"sigmoid\", \"balanced\" or \"ranked\"");
+        return found;
+    }
+
+    ambient_t ambient(json_value_t value) {
+        std::string const name = json.string(value);
+        if (name != "across" && name != "all") json.refuse("must be \"across\" or \"all\"");
+        return name == "all" ? ambient_t::all_k : ambient_t::across_k;
+    }
+
+    void prefixes(json_value_t value, mixture_t &mixture) {
+        json.object(value, [&](std::string_view key, json_value_t prefix) {
+            if (key == "query") mixture.query_prefix = json.string(prefix);
+            else if (key == "document") mixture.document_prefix = json.string(prefix);
+            else return false;
+            return true;
+        });
+    }
+
+    bool data_key(std::string_view key, json_value_t value, mixture_t &mixture) {
+        if (key == "name") mixture.name = json.string(value);
+        else if (key == "sources")
+            json.array(value, [&](json_value_t each) { mixture.sources.push_back(source(each)); });
+        else if (key == "prefixes") prefixes(value, mixture);
+        else if (key == "query_bytes") mixture.query_bytes = json.count(value, 1);
+        else if (key == "document_bytes") mixture.document_bytes = json.count(value, 1);
+        else if (key == "batch_pairs") mixture.batch_pairs = json.count(value, 1);
+        else if (key == "context") mixture.context = json.count(value, 1);
+        else if (key == "validation") mixture.validation = validation(value);
+        else return false;
+        return true;
+    }
+
+    bool loss_key(std::string_view key, json_value_t value, mixture_t &mixture) {
+        if (key == "objective") mixture.objective = objective(value);
+        else if (key == "pair_loss") mixture.pair_loss = pair_loss(value);
+        else if (key == "inverse_temperature") mixture.inverse_temperature = float(json.number(value, 1e-6));
+        else if (key == "bias") mixture.bias = float(json.number(value, -1e6));
+        else if (key == "symmetric") mixture.symmetric = json.boolean(value);
+        else if (key == "ignore_same_group") mixture.ignore_same_group = json.boolean(value);
+        else if (key == "ambient") mixture.ambient = ambient(value);
+        else if (key == "matryoshka")
+            json.array(value, [&](json_value_t each) { mixture.matryoshka.push_back(json.count(each, 8)); });
+        else if (key == "coding_rate_weight") mixture.coding_rate_weight = float(json.number(value, 0));
+        else if (key == "learning_rate") mixture.learning_rate = float(json.number(value, 1e-12));
+        else if (key == "min_learning_rate") mixture.min_learning_rate = float(json.number(value, 0));
+        else if (key == "warmup_steps") mixture.warmup_steps = json.count(value, 0);
+        else return false;
+        return true;
+    }
+};
+
+/** What no single key can be wrong about alone. */
+void check_whole(mixture_t const &mixture) {
+    if (mixture.sources.empty()) fail_at(mixture.path, 0, "\"sources\" is missing or empty; name at least one file");
+    if (mixture.query_prefix.size() >= mixture.query_bytes || mixture.document_prefix.size() >= mixture.document_bytes)
+        fail_at(mixture.path, 0, "a prefix leaves no room for text; raise \"query_bytes\" or \"document_bytes\"");
+    if (mixture.context && *mixture.context < std::max(mixture.query_bytes, mixture.document_bytes))
+        fail_at(mixture.path, 0, "\"context\" is below \"query_bytes\" or \"document_bytes\"; raise it");
+}
+
+} // namespace
+
+mixture_t read_mixture(std::string const &path, std::string const &base) {
+    std::filesystem::path const own = std::filesystem::path(path).parent_path();
+    reader_t reader {strict_json_t(path), base.empty() ? own : std::filesystem::path(base)};
+    mixture_t mixture;
+    mixture.path = path;
+    reader.json.root([&](std::string_view key, json_value_t value) {
+        return reader.data_key(key, value, mixture) || reader.loss_key(key, value, mixture);
+    });
+    check_whole(mixture);
+    return mixture;
+}
+
+} // namespace uform::tools

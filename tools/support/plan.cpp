@@ -1,0 +1,135 @@
+/**
+ *  @file plan.cpp
+ *  @brief Which source of an answer wins: a flag, then the mixture, then the checkpoint, then the tier.
+ */
+#include <algorithm>
+
+#include "support/checkpoint_header.hpp"
+#include "support/engine.hpp"
+#include "support/error.hpp"
+#include "support/plan.hpp"
+
+namespace uform::tools {
+
+namespace {
+
+constexpr std::size_t context_k = 512;
+constexpr std::size_t matryoshka_widths_k[] = {64, 128, 256, 512, 1024};
+// A zeroed field of the C ABI means its default; this is how to say zero where the default is another value.
+constexpr float nearly_zero_k = 1e-30f;
+
+void choose_geometry(training_options_t const &options, std::optional<checkpoint_header_t> const &before, plan_t &plan) {
+    if (before) plan.hidden = before->number("hidden"), plan.depth = before->number("depth");
+    if (!options.tier.empty()) {
+        auto const *tier = std::find_if(std::begin(tiers_k), std::end(tiers_k),
+                                        [&](tier_t const &each) { return each.name == options.tier; });
+        if (tier == std::end(tiers_k))
+            fail_usage("--tier: there is no \"{}\"; choose nano, micro, tiny, small, medium, large or xl", options.tier);
+        plan.hidden = tier->hidden, plan.depth = tier->depth;
+    }
+    plan.hidden = options.hidden.value_or(plan.hidden), plan.depth = options.depth.value_or(plan.depth);
+    if (plan.hidden == 0 || plan.depth == 0)
+        fail_usage("the model's size is missing; give --tier, or --hidden and --depth");
+    if (plan.hidden % 128) fail_usage("--hidden: {} is not a multiple of 128; choose {}", plan.hidden,
+                                      (plan.hidden / 128 + 1) * 128);
+}
+
+uform_objective_t choose_objective(training_options_t const &options, mixture_t const &mixture) {
+    if (options.objective.empty()) return mixture.objective.value_or(uform_objective_contrastive_k);
+    uform_objective_t const found = uform_objective_from_name(view(options.objective));
+    if (found == uform_objective_unknown_k)
+        fail_usage("--objective: there is no \"{}\"; choose masked, contrastive or joint", options.objective);
+    return found;
+}
+
+/** A width between two tiers takes the rate of the wider one. */
+float rate_of_tier(std::size_t hidden, std::size_t depth) {
+    for (tier_t const &tier : tiers_k)
+        if (hidden <= tier.hidden && (hidden < tier.hidden || depth <= tier.depth)) return tier.learning_rate;
+    return std::end(tiers_k)[-1].learning_rate;
+}
+
+std::vector<std::size_t> widths_of(std::size_t hidden) {
+    std::vector<std::size_t> widths;
+    for (std::size_t const width : matryoshka_widths_k)
+        if (width < hidden) widths.push_back(width);
+    widths.push_back(hidden);
+    return widths;
+}
+
+void choose_steps(training_options_t const &options, std::optional<checkpoint_header_t> const &before, plan_t &plan) {
+    plan.steps = options.steps.value_or(0);
+    if (options.resume.empty()) {
+        if (!options.steps && !options.minutes) fail_usage("how long to train is missing; give --steps or --minutes");
+        return;
+    }
+    if (!options.steps) fail_usage("--resume needs --steps, the length of the whole run as its log names it");
+    plan.first_step = before->number("step");
+    if (plan.first_step >= plan.steps)
+        fail("{}: has taken {} of {} steps; nothing is left to do", options.resume, plan.first_step, plan.steps);
+}
+
+} // namespace
+
+plan_t make_plan(training_options_t const &options) {
+    plan_t plan;
+    plan.initial = options.initial, plan.resume = options.resume;
+    std::string const &earlier = options.resume.empty() ? options.initial : options.resume;
+    std::optional<checkpoint_header_t> before;
+    if (!earlier.empty()) before = read_checkpoint_header(earlier);
+    choose_steps(options, before, plan);
+    choose_geometry(options, before, plan);
+    bool const trains = plan.steps || options.minutes;
+    if (trains && options.mixture.empty()) fail_usage("what to train on is missing; give --mixture");
+    if (!options.mixture.empty()) plan.mixture = read_mixture(options.mixture, options.data);
+    plan.mixture.batch_pairs = options.batch_pairs.value_or(plan.mixture.batch_pairs);
+    if (plan.mixture.batch_pairs == 0) fail_usage("--batch-pairs: must be at least 1");
+    plan.objective = choose_objective(options, plan.mixture);
+    plan.learning_rate = options.learning_rate.value_or(
+        plan.mixture.learning_rate.value_or(rate_of_tier(plan.hidden, plan.depth)));
+    if (!(plan.learning_rate > 0)) fail_usage("--learning-rate: must be above zero");
+    plan.seed = options.seed.value_or(options.resume.empty() ? 0 : before->number("seed"));
+    std::size_t const evaluation = plan.mixture.validation ? plan.mixture.validation->evaluation_bytes : 0;
+    plan.context = plan.mixture.context.value_or(
+        std::max({context_k, plan.mixture.query_bytes, plan.mixture.document_bytes, evaluation}));
+    plan.matryoshka = plan.mixture.matryoshka.empty() ? widths_of(plan.hidden) : plan.mixture.matryoshka;
+    return plan;
+}
+
+std::size_t plan_t::parameters() const noexcept {
+    std::size_t const block = 16 * hidden * hidden + 2 * hidden; // qkv 3, output 1, gate and up 8, down 4; two norms
+    return 258 * hidden + depth * block + 2 * hidden + 2 * hidden * hidden; // bytes, blocks, norm and query, pool head
+}
+
+uform_batch_shape_t plan_t::batch_shape() const noexcept {
+    uform_batch_shape_t shape = {};
+    std::size_t const longest = std::max(mixture.document_bytes, with_pairs() ? mixture.query_bytes : 1);
+    // First fit opens a row only when every other holds at least `per_row` items, as none is longer than `longest`.
+    std::size_t const per_row = std::max<std::size_t>(context / longest, 1);
+    shape.max_columns_per_row = context;
+    shape.max_segments_per_device = items();
+    shape.max_rows_per_device = (items() + per_row - 1) / per_row;
+    return shape;
+}
+
+uform_contrastive_t plan_t::contrastive() const noexcept {
+    uform_contrastive_t contrastive = {};
+    contrastive.matryoshka_dimensions = matryoshka.data();
+    contrastive.matryoshka_dimensions_count = matryoshka.size();
+    contrastive.inverse_temperature = mixture.inverse_temperature;
+    contrastive.bias = mixture.bias ? (*mixture.bias == 0 ? nearly_zero_k : *mixture.bias) : 0;
+    contrastive.pair_loss = mixture.pair_loss;
+    contrastive.max_edges_per_device = items() * items();
+    return contrastive;
+}
+
+uform_schedule_t plan_t::schedule(std::size_t steps_count) const noexcept {
+    uform_schedule_t schedule = {};
+    schedule.steps = steps_count;
+    schedule.learning_rate = learning_rate;
+    schedule.min_learning_rate = std::max(mixture.min_learning_rate.value_or(0), nearly_zero_k);
+    if (mixture.warmup_steps) schedule.warmup_steps = std::clamp<std::size_t>(*mixture.warmup_steps, 1, steps_count);
+    return schedule;
+}
+
+} // namespace uform::tools

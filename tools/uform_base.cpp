@@ -1,0 +1,63 @@
+/**
+ *  @file uform_base.cpp
+ *  @brief `uform_base`: trains a model on a mixture and writes its checkpoint. The flags; the run is in support/training.
+ */
+#include "support/command_line.hpp"
+#include "support/training.hpp"
+
+namespace {
+
+using namespace uform::tools;
+
+constexpr char const *examples_k = R"(
+Examples:
+  uform_base --tier nano --mixture scripts/mixtures/libreoffice_bitext.json --minutes 3 --output nano.safetensors
+  uform_base --tier micro --mixture pairs.json --steps 2000 --validate-every 200 --log run.jsonl --output m.safetensors
+  uform_base --resume nano.safetensors --mixture pairs.json --steps 2000 --output nano.safetensors
+  uform_base --tier tiny --steps 0 --output fresh.safetensors
+
+Ctrl-C finishes the step, saves and exits with 130; a second one exits at once.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped. The mixture file is documented in tools/README.md.)";
+
+void add_model_flags(CLI::App &app, training_options_t &options) {
+    auto *const tier = app.add_option("--tier", options.tier, "nano, micro, tiny, small, medium, large or xl");
+    auto *const hidden = app.add_option("--hidden", options.hidden, "width, a multiple of 128, instead of a tier");
+    auto *const depth = app.add_option("--depth", options.depth, "blocks, instead of a tier");
+    hidden->excludes(tier), depth->excludes(tier);
+    auto *const initial = app.add_option("--from", options.initial, "checkpoint whose weights to start from");
+    app.add_option("--resume", options.resume, "checkpoint to go on from, at its step")->excludes(initial);
+    app.add_option("--seed", options.seed, "of weights, order and masks; 0");
+}
+
+void add_data_flags(CLI::App &app, training_options_t &options) {
+    app.add_option("--mixture", options.mixture, "what to train on, a JSON file");
+    app.add_option("--data", options.data, "folder that relative paths in the mixture start at; its own");
+    app.add_option("--objective", options.objective, "masked, contrastive or joint; the mixture's");
+    app.add_option("--batch-pairs", options.batch_pairs, "pairs of a step, or texts if masked; the mixture's");
+    app.add_option("--learning-rate", options.learning_rate, "peak; the mixture's, or the tier's");
+    auto *const steps = app.add_option("--steps", options.steps, "of the whole run; 0 writes an untrained model");
+    app.add_option("--minutes", options.minutes, "as many steps as fit, timed on the first")
+        ->check(CLI::PositiveNumber)
+        ->excludes(steps);
+}
+
+void add_run_flags(CLI::App &app, training_options_t &options) {
+    app.add_option("--output", options.output, "checkpoint to write")->required();
+    app.add_option("--validate-every", options.validate_every, "steps between validations; only at the end");
+    app.add_option("--save-every", options.save_every, "steps between saves; only at the end");
+    app.add_option("--log", options.log, "JSON line per step, validation and save");
+    app.add_option("--threads", options.threads, "7/8 of the cores");
+    app.add_option("--cpu-class", options.cpu_class, "kernels to use, such as intel-haswell; the best");
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    CLI::App app("Trains a UForm model on texts.", "uform_base");
+    training_options_t options;
+    add_model_flags(app, options);
+    add_data_flags(app, options);
+    add_run_flags(app, options);
+    app.footer(examples_k);
+    return run_tool(app, argc, argv, [&] { return train(options); });
+}
