@@ -51,7 +51,7 @@ void verify(kit_table_t const &kit, heads_t &work) {
 void measure_attention(kit_table_t const &kit, std::size_t length, std::size_t heads, report_t &report) {
     heads_t small(length, 2, heads);
     verify(kit, small);
-    heads_t work(length, std::max<std::size_t>(1, 1024 / length), heads);
+    heads_t work(length, std::max<std::size_t>(1, 512 / length), heads);
     double const pairs = double(work.tokens) * double(length) * 64 * double(heads);
     std::string const text = " of " + std::to_string(length) + " tokens, " + std::to_string(heads) + " heads";
     report.line("attention" + text, 4 * pairs, [&] { work.forward(kit); });

@@ -14,8 +14,10 @@
 #include <uform/encoder/serial.hpp>
 
 #if defined(__x86_64__)
-#pragma GCC diagnostic ignored "-Wuninitialized" // GCC 12 warns of its own _mm512_undefined: bug 105593
+#if !defined(__clang__) // GCC 12 warns of its own _mm512_undefined: bug 105593
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
 
 #if defined(__clang__)

@@ -15,8 +15,6 @@
 #include <uform/encoder/serial.hpp>
 
 #if defined(__x86_64__)
-#pragma GCC diagnostic ignored "-Wuninitialized" // GCC 12 warns of its own _mm512_undefined: bug 105593
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
 
 #if defined(__clang__)
@@ -60,6 +58,7 @@ inline f32x_t load_narrow_part(bf16_t const *x, std::size_t count) {
 inline f32x_t multiply_add(f32x_t a, f32x_t b, f32x_t c) { return _mm256_fmadd_ps(a, b, c); }      // a b + c
 inline f32x_t subtract_product(f32x_t c, f32x_t a, f32x_t b) { return _mm256_fnmadd_ps(a, b, c); } // c - a b
 inline f32x_t larger(f32x_t a, f32x_t b) { return _mm256_max_ps(a, b); }
+inline f32x_t smaller(f32x_t a, f32x_t b) { return _mm256_min_ps(a, b); }
 inline f32x_t square_root(f32x_t x) { return _mm256_sqrt_ps(x); }
 /** x times two to the integer in the low bits of `power`. */
 inline f32x_t add_to_exponent(f32x_t x, f32x_t power) {

@@ -30,6 +30,7 @@ inline f32x_t load_narrow_part(bf16_t const *x, std::size_t count) {
 inline f32x_t multiply_add(f32x_t a, f32x_t b, f32x_t c) { return _mm512_fmadd_ps(a, b, c); }      // a b + c
 inline f32x_t subtract_product(f32x_t c, f32x_t a, f32x_t b) { return _mm512_fnmadd_ps(a, b, c); } // c - a b
 inline f32x_t larger(f32x_t a, f32x_t b) { return _mm512_max_ps(a, b); }
+inline f32x_t smaller(f32x_t a, f32x_t b) { return _mm512_min_ps(a, b); }
 inline f32x_t square_root(f32x_t x) { return _mm512_sqrt_ps(x); }
 /** x times two to the integer in the low bits of `power`. */
 inline f32x_t add_to_exponent(f32x_t x, f32x_t power) {

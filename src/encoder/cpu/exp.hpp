@@ -34,13 +34,6 @@ inline f32x_t exp2_of(f32x_t x) {
     return power_of_two(held - (shifted - broadcast(rounding_shift_k)), shifted);
 }
 
-/** e^x for |x| <= 87: the product with log2(e) keeps its rounding error, so large arguments lose nothing. */
-inline f32x_t exp_of(f32x_t x) {
-    f32x_t const shifted = multiply_add(x, broadcast(log2_e_k), broadcast(rounding_shift_k));
-    f32x_t const r = multiply_add(x, broadcast(log2_e_k), broadcast(rounding_shift_k) - shifted);
-    return power_of_two(multiply_add(x, broadcast(log2_e_rest_k), r), shifted);
-}
-
 /** Natural logarithm of a positive normal x: 2 atanh((m - 1) / (m + 1)) for m within a factor of sqrt(2) of one. */
 inline f32x_t log_of(f32x_t x) {
     f32x_t const mantissa = mantissa_of(x), root = broadcast(1.41421356f);
@@ -55,8 +48,13 @@ inline f32x_t log_of(f32x_t x) {
     return multiply_add(power, broadcast(ln_2_k), p * s);
 }
 
-/** 1 / (1 + e^-x); the argument is held where e^x neither overflows nor vanishes. A NaN stays one. */
-inline f32x_t sigmoid_of(f32x_t x) {
-    f32x_t const held = larger(broadcast(-87.0f), -larger(broadcast(-87.0f), x));
-    return broadcast(1.0f) / (broadcast(1.0f) + exp_of(held));
+/**
+ *  1 + e^-x, what a logistic divides by; the argument is held where e^-x neither overflows nor vanishes, and a NaN
+ * stays one. The product with log2(e) keeps its rounding error, so large arguments lose nothing.
+ */
+inline f32x_t one_plus_exp_of_minus(f32x_t x) {
+    f32x_t const held = smaller(broadcast(87.0f), larger(broadcast(-87.0f), x));
+    f32x_t const shifted = multiply_add(held, broadcast(-log2_e_k), broadcast(rounding_shift_k));
+    f32x_t const r = multiply_add(held, broadcast(-log2_e_k), broadcast(rounding_shift_k) - shifted);
+    return broadcast(1.0f) + power_of_two(multiply_add(held, broadcast(-log2_e_rest_k), r), shifted);
 }

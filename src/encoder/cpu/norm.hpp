@@ -15,18 +15,25 @@ struct rmsnorm_step_t {
     }
 };
 
-inline void rmsnorm_row(std::size_t columns, float const *x, float const *scale, bf16_t *y, float *inverse_rms) {
-    f32x_t const mean_f32x = broadcast(sum_of_squares(x, columns)) / broadcast(float(columns));
+/** At most `lanes_k` rows: their roots and quotients take one instruction each, with a row to a lane. */
+inline void rmsnorm_rows(std::size_t rows, std::size_t columns, float const *x, float const *scale, bf16_t *y,
+                         float *inverse_rms) {
+    float squares[lanes_k] = {}, inverse[lanes_k];
+    for (std::size_t row = 0; row < rows; ++row) squares[row] = sum_of_squares(x + row * columns, columns);
+    f32x_t const mean_f32x = load(squares) / broadcast(float(columns));
     f32x_t const inverse_f32x = broadcast(1.0f) / square_root(mean_f32x + broadcast(rmsnorm_epsilon_k));
-    store_part(inverse_rms, inverse_f32x, 1);
-    each_vector(columns, rmsnorm_step_t {x, scale, y, inverse_f32x});
+    store(inverse, inverse_f32x);
+    store_part(inverse_rms, inverse_f32x, rows);
+    for (std::size_t row = 0; row < rows; ++row)
+        each_vector(columns, rmsnorm_step_t {x + row * columns, scale, y + row * columns, broadcast(inverse[row])});
 }
 
 void rmsnorm(lane_t &lane, std::size_t rows, std::size_t columns, float const *x, float const *scale, bf16_t *y,
              float *inverse_rms) noexcept {
-    lane.rows(rows, 16, [=](std::size_t first, std::size_t last, lane_t &) {
-        for (std::size_t row = first; row < last; ++row)
-            rmsnorm_row(columns, x + row * columns, scale, y + row * columns, inverse_rms + row);
+    lane.rows(rows, lanes_k, [=](std::size_t first, std::size_t last, lane_t &) {
+        for (std::size_t row = first; row < last; row += lanes_k)
+            rmsnorm_rows(least(last - row, lanes_k), columns, x + row * columns, scale, y + row * columns,
+                         inverse_rms + row);
     });
 }
 
@@ -64,35 +71,29 @@ inline void rmsnorm_backward_row(std::size_t columns, rmsnorm_backward_t<float> 
     f32x_t dot_f32x = zero();
     each_vector(columns, scaled_dot_step_t {d_y, io.scale, x, &dot_f32x});
     f32x_t const inverse_f32x = broadcast(io.inverse_rms[row]);
-    f32x_t const mean_f32x = broadcast(reduce_sum(dot_f32x)) / broadcast(float(columns));
+    f32x_t const mean_f32x = broadcast(reduce_sum(dot_f32x) * (1.0f / float(columns)));
     f32x_t const shrink_f32x = inverse_f32x * inverse_f32x * mean_f32x;
     each_vector(columns,
                 rmsnorm_backward_step_t {d_y, io.scale, x, io.d_x_sum + row * columns, inverse_f32x, shrink_f32x});
 }
 
-/** d_scale of `count` <= 4 vectors of columns, summed over all rows in their order. */
-inline void rmsnorm_backward_scale(std::size_t rows, std::size_t columns, rmsnorm_backward_t<float> const &io,
-                                   std::size_t column, std::size_t count) {
-    f32x_t sums_f32x[4];
-    std::size_t counts[4];
-    for (std::size_t part = 0; part < 4; ++part) {
-        counts[part] = count > part * lanes_k ? least(count - part * lanes_k, lanes_k) : 0;
-        sums_f32x[part] = load_part(io.d_scale_sum + column + part * lanes_k, counts[part]);
-    }
-    for (std::size_t row = 0; row < rows; ++row) {
-        std::size_t const cell = row * columns + column;
-        f32x_t const inverse_f32x = broadcast(io.inverse_rms[row]);
-#pragma GCC unroll 4
-        for (std::size_t part = 0; part < 4; ++part) {
-            std::size_t const at = cell + part * lanes_k;
-            f32x_t const d_y_f32x = load_narrow_part(io.d_y + at, counts[part]);
-            sums_f32x[part] =
-                multiply_add(d_y_f32x * inverse_f32x, load_part(io.x + at, counts[part]), sums_f32x[part]);
+/** d_scale of one vector of columns, summed over all rows in their order. */
+struct rmsnorm_scale_step_t {
+    rmsnorm_backward_t<float> const &io;
+    std::size_t rows, columns, first;
+
+    template <typename span_>
+    void operator()(std::size_t i, span_ span) const {
+        std::size_t const column = first + i;
+        f32x_t sum_f32x = load(io.d_scale_sum + column, span);
+        for (std::size_t row = 0; row < rows; ++row) {
+            std::size_t const cell = row * columns + column;
+            f32x_t const d_y_f32x = load_narrow(io.d_y + cell, span) * broadcast(io.inverse_rms[row]);
+            sum_f32x = multiply_add(d_y_f32x, load(io.x + cell, span), sum_f32x);
         }
+        store(io.d_scale_sum + column, sum_f32x, span);
     }
-    for (std::size_t part = 0; part < 4; ++part)
-        store_part(io.d_scale_sum + column + part * lanes_k, sums_f32x[part], counts[part]);
-}
+};
 
 void rmsnorm_backward(lane_t &lane, std::size_t rows, std::size_t columns,
                       rmsnorm_backward_t<float> const &io) noexcept {
@@ -100,7 +101,6 @@ void rmsnorm_backward(lane_t &lane, std::size_t rows, std::size_t columns,
         for (std::size_t row = first; row < last; ++row) rmsnorm_backward_row(columns, io, row);
     });
     lane.rows(columns, 4 * lanes_k, [&](std::size_t first, std::size_t last, lane_t &) {
-        for (std::size_t column = first; column < last; column += 4 * lanes_k)
-            rmsnorm_backward_scale(rows, columns, io, column, least(last - column, 4 * lanes_k));
+        each_vector(last - first, rmsnorm_scale_step_t {io, rows, columns, first});
     });
 }

@@ -13,8 +13,13 @@ alignas(64) constexpr bf16_t zero_row_k[panel_columns_k] = {};
 /** Loads `lanes_k` rows of `lanes_k` pairs, with zeros past the last row and past `depth`. */
 inline void load_edge(bf16_t const *source, std::size_t stride, std::size_t rows, std::size_t depth,
                       pairs_t (&square)[lanes_k]) {
+    alignas(64) bf16_t staged[2 * lanes_k] = {};
     for (std::size_t row = 0; row < lanes_k; ++row) {
-        alignas(64) bf16_t staged[2 * lanes_k] = {};
+        if (row < rows && depth >= 2 * lanes_k) {
+            square[row] = load_pairs(source + row * stride);
+            continue;
+        }
+        std::memset(staged, 0, sizeof(staged));
         if (row < rows) std::memcpy(staged, source + row * stride, least(depth, 2 * lanes_k) * sizeof(bf16_t));
         square[row] = load_pairs(staged);
     }

@@ -11,7 +11,7 @@ struct swiglu_step_t {
     template <typename span_>
     void operator()(std::size_t i, span_ span) const {
         f32x_t const gate_f32x = load_narrow(gate + i, span);
-        store_narrow(y + i, gate_f32x * sigmoid_of(gate_f32x) * load_narrow(up + i, span), span);
+        store_narrow(y + i, gate_f32x * load_narrow(up + i, span) / one_plus_exp_of_minus(gate_f32x), span);
     }
 };
 
@@ -22,7 +22,7 @@ struct silu_step_t {
     template <typename span_>
     void operator()(std::size_t i, span_ span) const {
         f32x_t const x_f32x = load_narrow(x + i, span);
-        store_narrow(y + i, x_f32x * sigmoid_of(x_f32x), span);
+        store_narrow(y + i, x_f32x / one_plus_exp_of_minus(x_f32x), span);
     }
 };
 
@@ -36,7 +36,7 @@ struct swiglu_backward_step_t {
     template <typename span_>
     void operator()(std::size_t i, span_ span) const {
         f32x_t const gate_f32x = load_narrow(gate + i, span), d_y_f32x = load_narrow(d_y + i, span);
-        f32x_t const sigmoid_f32x = sigmoid_of(gate_f32x);
+        f32x_t const sigmoid_f32x = broadcast(1.0f) / one_plus_exp_of_minus(gate_f32x);
         f32x_t const slope_f32x = silu_slope(gate_f32x, sigmoid_f32x);
         store_narrow(d_gate + i, d_y_f32x * load_narrow(up + i, span) * slope_f32x, span);
         store_narrow(d_up + i, d_y_f32x * gate_f32x * sigmoid_f32x, span);
@@ -50,7 +50,8 @@ struct silu_backward_step_t {
     template <typename span_>
     void operator()(std::size_t i, span_ span) const {
         f32x_t const x_f32x = load_narrow(x + i, span);
-        store_narrow(d_x + i, load_narrow(d_y + i, span) * silu_slope(x_f32x, sigmoid_of(x_f32x)), span);
+        f32x_t const sigmoid_f32x = broadcast(1.0f) / one_plus_exp_of_minus(x_f32x);
+        store_narrow(d_x + i, load_narrow(d_y + i, span) * silu_slope(x_f32x, sigmoid_f32x), span);
     }
 };
 
