@@ -67,8 +67,8 @@ failure_t text_encode(uform_text_encode_t const &call, executor_t &executor) noe
     std::size_t const hidden = options.geometry.hidden, dimensions = call.dimensions ? call.dimensions : hidden;
     bool ready = !call.embeddings || claim_rows(arena, call.count, dimensions, job.scalar, job.embeddings);
     ready = ready && (!call.states || claim_rows(arena, tokens, hidden, job.scalar, job.states));
-    ready = ready &&
-            (!call.token_vectors || claim_rows(arena, tokens, options.token_width, job.scalar, job.token_vectors));
+    ready =
+        ready && (!call.token_vectors || claim_rows(arena, tokens, options.token_width, job.scalar, job.token_vectors));
     if (!ready) return out_of_memory;
     if (failure_t const failure = encode_texts(job, executor)) return failure;
 
@@ -102,9 +102,7 @@ void uform_audio_encode(uform_audio_encode_t *arguments) {
 void uform_audio_encode_samples(uform_audio_encode_samples_t *arguments) {
     uform::refuse_verb(arguments, "this build encodes text alone");
 }
-void uform_text_choose(uform_text_choose_t *arguments) {
-    uform::refuse_verb(arguments, "this build makes no choices");
-}
+void uform_text_choose(uform_text_choose_t *arguments) { uform::refuse_verb(arguments, "this build makes no choices"); }
 void uform_rerank(uform_rerank_t *arguments) { uform::refuse_verb(arguments, "this build does not rerank"); }
 
 } // extern "C"

@@ -49,8 +49,10 @@ failure_t load(call_ const &call, checkpoint_t const &checkpoint, executor_t &ex
     uform_model_t const made = new (std::nothrow) uform_model_handle_t;
     if (!made) return fail(uform_status_out_of_memory_k, "memory for the model is out");
     failure_t const failure = made->model.load(checkpoint, resolved, executor, call.progress);
-    if (failure) delete made;
-    else *call.model = made;
+    if (failure)
+        delete made;
+    else
+        *call.model = made;
     return failure;
 }
 failure_t load_ram(uform_model_load_ram_t const &call, executor_t &executor) noexcept {

@@ -123,7 +123,9 @@ failure_t resolve(uform_trainer_init_ram_t const &call, trainer_options_t &optio
     options.schedule = derive_schedule({call.schedule.learning_rate, call.schedule.min_learning_rate,
                                         call.schedule.warmup_steps, call.schedule.steps});
     if (failure_t const failure = validate_schedule(options.schedule)) return failure;
-    return check_options(options.model);
+    failure_t failure = check_options(options.model);
+    if (failure) failure.status = uform_status_invalid_argument_k; // the same check calls a file malformed
+    return failure;
 }
 
 failure_t check_init(uform_trainer_init_ram_t const &call) noexcept {
@@ -146,8 +148,10 @@ failure_t init(uform_trainer_init_ram_t const &call, executor_t &executor) noexc
     failure_t failure = made->trainer.start(options, cpu_class);
     if (!failure && call.resume.length) failure = made->trainer.resume(path_of(call.resume), call.progress);
     if (!failure && call.initial.length) failure = made->trainer.warm_start(path_of(call.initial), call.progress);
-    if (failure) delete made;
-    else *call.trainer = made;
+    if (failure)
+        delete made;
+    else
+        *call.trainer = made;
     return failure;
 }
 
@@ -286,12 +290,8 @@ void uform_trainer_init_vram(uform_trainer_init_vram_t *arguments) {
 void uform_trainer_init_ram(uform_trainer_init_ram_t *arguments) {
     uform::run_verb<uform::check_init, uform::init>(arguments);
 }
-void uform_trainer_step(uform_trainer_step_t *arguments) {
-    uform::run_verb<uform::check_step, uform::step>(arguments);
-}
-void uform_trainer_save(uform_trainer_save_t *arguments) {
-    uform::run_verb<uform::check_save, uform::save>(arguments);
-}
+void uform_trainer_step(uform_trainer_step_t *arguments) { uform::run_verb<uform::check_step, uform::step>(arguments); }
+void uform_trainer_save(uform_trainer_save_t *arguments) { uform::run_verb<uform::check_save, uform::save>(arguments); }
 void uform_trainer_free(uform_trainer_t trainer) { delete trainer; }
 
 } // extern "C"

@@ -62,7 +62,8 @@ failure_t executor_for_ram(uform_executor_for_ram_t const &call) noexcept {
 
 failure_t executor_drain(uform_executor_drain_t const &call) noexcept {
     if (call.mood != uform_mood_spinning_k && call.mood != uform_mood_parked_k)
-        return fail(uform_status_invalid_argument_k, "mood is neither spinning nor parked", "mood is %d", int(call.mood));
+        return fail(uform_status_invalid_argument_k, "mood is neither spinning nor parked", "mood is %d",
+                    int(call.mood));
     if (!call.executor) return {};
     call.executor->executor.wait_free();
     call.executor->executor.set_mood(call.mood);
@@ -103,14 +104,19 @@ uform_gpu_class_t uform_gpu_class_from_name(uform_bytes_view_t name) {
 size_t uform_scalar_bytes(uform_scalar_t scalar) {
     switch (scalar) {
     case uform_scalar_f32_k:
-    case uform_scalar_u32_k: return 4;
+    case uform_scalar_u32_k:
+        return 4;
     case uform_scalar_bf16_k:
-    case uform_scalar_f16_k: return 2;
+    case uform_scalar_f16_k:
+        return 2;
     case uform_scalar_e4m3_k:
     case uform_scalar_i8_k:
-    case uform_scalar_u8_k: return 1;
-    case uform_scalar_u64_k: return 8;
-    default: return 0;
+    case uform_scalar_u8_k:
+        return 1;
+    case uform_scalar_u64_k:
+        return 8;
+    default:
+        return 0;
     }
 }
 

@@ -221,6 +221,33 @@ TEST(call, progress_counts_up_and_stops_the_call) {
     EXPECT_EQ(handles.output, 0u);
 }
 
+TEST(call, a_stopped_handler_is_not_asked_again) {
+    std::size_t calls = 0;
+    auto const refuse = [](std::size_t, std::size_t, void *context) {
+        ++*static_cast<std::size_t *>(context);
+        return false;
+    };
+    progress_t progress({refuse, &calls}, 10);
+    for (int i = 0; i < 3; ++i) {
+        lane_t lane;
+        EXPECT_FALSE(progress.advance(1, lane));
+        EXPECT_EQ(lane.failure().status, uform_status_cancelled_k);
+    }
+    EXPECT_EQ(calls, 1u);
+}
+
+TEST(call, whoever_sees_the_answer_finds_everything_free) {
+    handles_t handles;
+    for (int round = 0; round < 3000; ++round) {
+        probe_t call = handles.call();
+        call.completion = uform_completion_queued_k;
+        probe(&call);
+        status_t status;
+        while ((status = uform_outcome_status(&handles.outcome)) == uform_status_deferred_k) {}
+        ASSERT_EQ(status, uform_status_success_k) << "round " << round << ": " << handles.outcome.message;
+    }
+}
+
 TEST(call, outcomes_wake_every_waiter) {
     handles_t handles;
     for (int round = 0; round < 200; ++round) {

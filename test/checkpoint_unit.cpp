@@ -32,6 +32,8 @@ std::string const
 
 void expect_contents(checkpoint_t const &checkpoint) {
     ASSERT_EQ(checkpoint.tensors().size(), 4u);
+    for (tensor_t const &tensor : checkpoint.tensors())
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.data.data()) % bytes_of(tensor.dtype), 0u) << tensor.name;
     tensor_t const *const a = checkpoint.find("a");
     ASSERT_NE(a, nullptr);
     EXPECT_EQ(a->dtype, dtype_t::bf16_k);

@@ -39,7 +39,9 @@ machine_t const machines[] = {
     {"Knights Landing: no BW, DQ, VL", {leaf1, avx2 | avx512f, 0, 0, 0, 0, 0xe7}, uform_cpu_class_intel_haswell_k},
     {"Skylake", {leaf1, avx512, 0, 0, 0, 0, 0xe7}, uform_cpu_class_intel_skylake_k},
     {"Skylake, a system that saves YMM alone", {leaf1, avx512, 0, 0, 0, 0, 0x7}, uform_cpu_class_intel_haswell_k},
-    {"Skylake, a system that saves no mask registers", {leaf1, avx512, 0, 0, 0, 0, 0xc7}, uform_cpu_class_intel_haswell_k},
+    {"Skylake, a system that saves no mask registers",
+     {leaf1, avx512, 0, 0, 0, 0, 0xc7},
+     uform_cpu_class_intel_haswell_k},
     {"Skylake, ZMM without YMM", {leaf1, avx512, 0, 0, 0, 0, 0xe3}, uform_cpu_class_serial_k},
     {"Cascade Lake: VNNI without BF16", {leaf1, avx512, vnni, 0, 0, 0, 0xe7}, uform_cpu_class_intel_skylake_k},
     {"BF16 without VNNI", {leaf1, avx512, 0, 0, bf16, 0, 0xe7}, uform_cpu_class_intel_skylake_k},
@@ -119,10 +121,9 @@ TEST(classes, this_machine_runs_serial) {
     __builtin_cpu_init(); // libgcc's own reading of CPUID and XCR0
     EXPECT_EQ(runs_here(uform_cpu_class_intel_haswell_k),
               __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
-    EXPECT_EQ(runs_here(uform_cpu_class_intel_skylake_k), __builtin_cpu_supports("avx512f") &&
-                                                              __builtin_cpu_supports("avx512bw") &&
-                                                              __builtin_cpu_supports("avx512dq") &&
-                                                              __builtin_cpu_supports("avx512vl"));
+    EXPECT_EQ(runs_here(uform_cpu_class_intel_skylake_k),
+              __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"));
     EXPECT_EQ(runs_here(uform_cpu_class_amd_genoa_k), runs_here(uform_cpu_class_intel_skylake_k) &&
                                                           __builtin_cpu_supports("avx512bf16") &&
                                                           __builtin_cpu_supports("avx512vnni"));

@@ -25,7 +25,8 @@ std::vector<double> random_rows(std::size_t count, unsigned seed) {
 }
 
 template <typename scalar_>
-coding_rate_t<scalar_> rate_of(std::size_t items, std::size_t hidden, std::vector<scalar_> const &e, float epsilon_squared = 0) {
+coding_rate_t<scalar_> rate_of(std::size_t items, std::size_t hidden, std::vector<scalar_> const &e,
+                               float epsilon_squared = 0) {
     return {items, hidden, e.data(), 0.25f, epsilon_squared};
 }
 
@@ -49,7 +50,8 @@ TEST(coding_rate_gradient, every_partial) {
 }
 
 TEST(coding_rate_gradient, values_by_hand) {
-    // Two equal rows along one axis of two: M = diag(1 + 2/(2 * 0.5) * 2, 1), log det = log 5; orthogonal rows: 2 log 3.
+    // Two equal rows along one axis of two: M = diag(1 + 2/(2 * 0.5) * 2, 1), log det = log 5; orthogonal rows:
+    // 2 log 3.
     lane_t lane;
     poison(lane);
     std::vector<double> equal = {3, 0, 5, 0}, apart = {2, 0, 0, 7}, gradient(4);
@@ -99,7 +101,8 @@ TEST(lipschitz_gradient, every_partial) {
     for (std::size_t i = 0; i < x.size(); ++i) {
         z[i] += complex_t(0, step_k);
         double const expected =
-            lipschitz(lane, lipschitz_t<complex_t> {items, hidden, z.data(), 0.5f, 1, 2}, ignored.data()).imag() / step_k;
+            lipschitz(lane, lipschitz_t<complex_t> {items, hidden, z.data(), 0.5f, 1, 2}, ignored.data()).imag() /
+            step_k;
         EXPECT_NEAR(gradient[i], expected, 1e-13) << i;
         z[i] = x[i];
     }

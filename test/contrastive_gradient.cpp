@@ -49,7 +49,8 @@ TEST_P(contrastive_gradient, adds_to_what_is_there) {
     auto const in = step.input<double>(GetParam(), step.embeddings, step.theta, step.bias);
     answer_t<double> const once = answer(lane, in, 2);
     answer_t<double> twice = once;
-    contrastive(lane, in, contrastive_gradient_t<double> {twice.d_embeddings.data(), twice.d_theta.data(), twice.d_bias.data()});
+    contrastive_gradient_t<double> const sums {twice.d_embeddings.data(), twice.d_theta.data(), twice.d_bias.data()};
+    contrastive(lane, in, sums);
     for (std::size_t i = 0; i < once.d_embeddings.size(); ++i)
         EXPECT_NEAR(twice.d_embeddings[i], 2 * once.d_embeddings[i], tolerance_k);
 }

@@ -99,7 +99,8 @@ TEST_P(contrastive_unit, permuting_items_permutes_gradients) {
     std::shuffle(to.begin(), to.end(), std::mt19937(3));
     for (auto set : {&random_step_t::attract, &random_step_t::repel, &random_step_t::ignore}) {
         (other.*set).edges.clear();
-        for (auto const &[pair, weight] : (step.*set).edges) (other.*set).edges[{to[pair.first], to[pair.second]}] = weight;
+        for (auto const &[pair, weight] : (step.*set).edges)
+            (other.*set).edges[{to[pair.first], to[pair.second]}] = weight;
     }
     for (std::size_t i = 0; i < step.items; ++i) {
         other.groups[to[i]] = step.groups[i];
@@ -170,7 +171,8 @@ TEST(contrastive_literals, by_hand) {
     step.attract.edges = {{{0, 1}, 1.0f}}, step.repel.edges = {{{0, 2}, 2.0f}}, step.ignore.edges.clear();
     step.widths = {8}, step.theta = {std::log(2.0), 0}, step.bias = {0.5, 0}, step.groups = {0, 1, 1, 1};
     step.embeddings.assign(32, 0);
-    step.embeddings[0] = 1, step.embeddings[8] = 3, step.embeddings[9] = 4, step.embeddings[17] = 7, step.embeddings[24] = -1;
+    step.embeddings[0] = 1, step.embeddings[8] = 3, step.embeddings[9] = 4,
+    step.embeddings[17] = 7, step.embeddings[24] = -1;
     // z: 1.7, 0.5, -1.5; softplus(-1.7) = .16779, softplus(.5) = .97408, softplus(-1.5) = .20141
     double const sigmoid = 0.167786029 + 2 * 0.974076984 + 0.5 * 0.201413278;
     double const balanced = 0.167786029 + (2 * 0.974076984 + 0.5 * 0.201413278) / 2.5;
@@ -187,13 +189,19 @@ TEST(contrastive_literals, by_hand) {
     }
 }
 
-/** The float shortcut rounds once from double: half a unit in the last place, and the series' 1e-10. */
+/** Two units in the last place of the exponential, and some five roundings after it. */
 TEST(contrastive_literals, softplus_in_float) {
-    for (double x = -80; x <= 80; x += 0.0625) {
-        pairs::soft_t<float> const got = pairs::soft(float(x));
-        EXPECT_NEAR(got.value, softplus(x), softplus(x) * (0x1p-24 + 1e-9)) << x;
-        EXPECT_NEAR(got.slope, 1 / (1 + std::exp(-x)), (0x1p-24 + 1e-9) / (1 + std::exp(-x))) << x;
+    for (double x = -86.5; x <= 86.5; x += 0.03125) {
+        soft_t<float> const got = soft(float(x));
+        EXPECT_NEAR(got.value, softplus(x), softplus(x) * 9 * 0x1p-24) << x;
+        EXPECT_NEAR(got.slope, 1 / (1 + std::exp(-x)), 9 * 0x1p-24 / (1 + std::exp(-x))) << x;
+        EXPECT_NEAR(exponential(float(x)), std::exp(x), 4 * 0x1p-24 * std::exp(x)) << x;
     }
+    EXPECT_EQ(exponential(-1e30f), 0);
+    EXPECT_TRUE(std::isnan(exponential(float(NAN))));
+    EXPECT_TRUE(std::isnan(soft(float(NAN)).value));
+    EXPECT_EQ(soft(1e30f).value, 1e30f);
+    EXPECT_EQ(soft(-1e30f).value, 0);
 }
 
 TEST(contrastive_threads, same_bits_on_any_width) {

@@ -76,7 +76,8 @@ TEST(cores, version_one_reads_the_cpu_controller) {
     EXPECT_EQ(root.quota(), SIZE_MAX);
     root.write("sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "300000\n");
     EXPECT_EQ(root.quota(), 3u);
-    root.write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "200000\n").write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+    root.write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "200000\n")
+        .write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
     EXPECT_EQ(root.quota(), 2u) << "in a container the group's path may not exist, the controller's root does";
 }
 
@@ -90,7 +91,8 @@ TEST(cores, domains_add_their_cores) {
 }
 
 TEST(cores, seven_eighths_at_least_one) {
-    std::size_t const expected[][2] = {{0, 1}, {1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 4}, {6, 5}, {8, 7}, {16, 14}, {64, 56}};
+    std::size_t const expected[][2] = {{0, 1}, {1, 1}, {2, 2}, {3, 3},   {4, 4},
+                                       {5, 4}, {6, 5}, {8, 7}, {16, 14}, {64, 56}};
     for (auto const &[cores, threads] : expected) EXPECT_EQ(default_threads(cores), threads) << cores;
 }
 

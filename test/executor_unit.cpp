@@ -2,12 +2,13 @@
  *  @file executor_unit.cpp
  *  @brief Threads: every index once, joins that wait, moods that sleep, deferral, contention, and the lowest failure.
  *
- *  Runs under ThreadSanitizer too. The sizes are those of a loop that ends in a second; UFORM_TEST_SCALE multiplies them.
+ *  Runs under ThreadSanitizer too. UFORM_TEST_SCALE multiplies the rounds.
  */
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <ctime>
 #include <set>
@@ -99,15 +100,55 @@ TEST(executor, deals_answer_the_lowest_failure) {
     EXPECT_FALSE(started.executor.deal(9, [](std::size_t, lane_t &) {})) << "failures do not stick";
 }
 
+TEST(executor, the_lowest_failure_wins_whichever_comes_last) {
+    started_t started(2);
+    for (std::size_t late : {0, 1}) {
+        std::atomic<std::size_t> begun {0};
+        failure_t const failure = started.executor.deal(2, [&](std::size_t i, lane_t &lane) {
+            ++begun, begun.notify_all();
+            begun.wait(1); // both are dealt before either fails
+            if (i == late) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            failure_t bad = fail(uform_status_malformed_k, "bad item");
+            bad.item = i;
+            lane.fail(bad);
+        });
+        EXPECT_EQ(failure.item, 0u) << "late " << late;
+    }
+}
+
+TEST(executor, a_failure_stops_the_dealing) {
+    executor_t alone;
+    std::size_t visits = 0;
+    EXPECT_TRUE(alone.deal(1000, [&](std::size_t i, lane_t &lane) {
+        ++visits;
+        if (i == 5) lane.fail(fail(uform_status_malformed_k, "bad item"));
+    }));
+    EXPECT_EQ(visits, 6u);
+}
+
+TEST(executor, threads_leave_signals_to_the_host) {
+    started_t started(3);
+    std::atomic<int> open {0};
+    started.executor.for_workers([&](std::size_t worker) {
+        sigset_t blocked;
+        pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+        if (worker && !(sigismember(&blocked, SIGINT) && sigismember(&blocked, SIGPROF))) ++open;
+    });
+    EXPECT_EQ(open.load(), 0);
+    sigset_t own;
+    pthread_sigmask(SIG_SETMASK, nullptr, &own);
+    EXPECT_FALSE(sigismember(&own, SIGINT));
+}
+
 TEST(executor, deals_rewind_scratch_between_items) {
     started_t started(2);
     for (int round = 0; round < 3; ++round) {
         started.executor.reset_lanes();
-        EXPECT_FALSE(started.executor.deal(64, [](std::size_t i, lane_t &lane) { lane.claim<char>(1000 * (i % 7 + 1)); }));
+        EXPECT_FALSE(started.executor.deal(2000, [](std::size_t i, lane_t &lane) { lane.claim<char>(1000 * (i % 7 + 1)); }));
     }
     std::size_t held = 0;
     for (std::size_t worker = 0; worker < 2; ++worker) held += started.executor.narrow_lane(worker).scratch.capacity();
-    EXPECT_LE(held, std::size_t(2) << 17) << "64 items of 7 kB at most, one at a time per worker";
+    EXPECT_LE(held, std::size_t(2) << 17) << "2,000 items of 7 kB at most, one at a time per worker";
 }
 
 TEST(executor, wide_lanes_cover_rows_with_every_worker) {

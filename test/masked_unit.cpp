@@ -20,7 +20,8 @@ TEST(masked_unit, by_hand) {
     std::vector<std::uint8_t> const targets = {9, 7, 200};
     lane_t lane;
     poison(lane);
-    float const loss = masked_text(lane, masked_text_t<float> {3, logits.data(), targets.data(), 0.5f}, gradient.data());
+    masked_text_t<float> const in {3, logits.data(), targets.data(), 0.5f};
+    float const loss = masked_text(lane, in, gradient.data());
     EXPECT_NEAR(loss, std::log(256.0) + 0 + 995, 1e-3);
     EXPECT_FLOAT_EQ(gradient[8], 0.5f / 256);
     EXPECT_FLOAT_EQ(gradient[9], 0.5f / 256 - 0.5f);

@@ -78,7 +78,8 @@ TEST(masking_unit, spans_are_geometric) {
         auto const positions = corrupt(bytes, {5, 1, item}, masking).positions;
         whole += positions.back() - positions.front() + 1 == positions.size();
     }
-    // P(length >= 10) = (15/16)^9 = 0.559, for the odd item of eleven bytes (15/16)^10; an end or a touch adds 10 / 4096.
+    // P(length >= 10) = (15/16)^9 = 0.559, for the odd item of eleven bytes (15/16)^10; an end or a touch
+    // adds 10 / 4096.
     double const expected = std::pow(15.0 / 16, 9);
     EXPECT_NEAR(whole / double(items), expected, 5 * std::sqrt(0.25 / double(items)) + 2 * 10.0 / 4096);
 }

@@ -36,8 +36,10 @@ struct tensor_t {
     }
     tensor_view_t view(bool decay) {
         tensor_view_t view;
-        if (narrow.empty()) view.master_f32 = master.data();
-        else view.master_bf16 = narrow.data();
+        if (narrow.empty())
+            view.master_f32 = master.data();
+        else
+            view.master_bf16 = narrow.data();
         view.gradient = gradient.data(), view.row_means = row_means.data(), view.column_means = column_means.data();
         view.first_moment = first_moment.data(), view.rows = rows, view.columns = columns, view.decay = decay;
         return view;
@@ -121,8 +123,12 @@ TEST(optimizer_unit, agrees_with_the_definition) {
         tensor_t tensor(rows, columns);
         tensor.randomize(generator, 1);
         tensor.master = tensor.gradient;
-        oracle_t oracle {rows, columns, {tensor.master.begin(), tensor.master.end()}, std::vector<double>(rows),
-                         std::vector<double>(columns), std::vector<double>(rows * columns)};
+        oracle_t oracle {rows,
+                         columns,
+                         {tensor.master.begin(), tensor.master.end()},
+                         std::vector<double>(rows),
+                         std::vector<double>(columns),
+                         std::vector<double>(rows * columns)};
         for (std::uint64_t age = 1; age <= 6; ++age) {
             tensor.randomize(generator, age == 4 ? 10.0f : 0.01f); // the fourth is clipped
             oracle.update(tensor.gradient, 0.01, age, rows > 1 ? 0.01 : 0);

@@ -30,7 +30,8 @@ packed_step_t pack(packing_limits_t const &limits, std::vector<std::uint32_t> co
 TEST(packing_unit, by_hand) {
     // Rows of 10: 7 + 3 (item 0), 6 + 3 (item 4) + the empty item's PAD, 15 cut to 10 first.
     auto const [packing, placements] = pack({4, 10, 8, 0}, {3, 7, 6, 15, 3, 0});
-    std::uint32_t const expected[6][4] = {{3, 0, 0, 10}, {1, 1, 0, 7}, {0, 1, 7, 3}, {2, 2, 0, 6}, {4, 2, 6, 3}, {5, 2, 9, 1}};
+    std::uint32_t const expected[6][4] = {{3, 0, 0, 10}, {1, 1, 0, 7}, {0, 1, 7, 3},
+                                          {2, 2, 0, 6},  {4, 2, 6, 3}, {5, 2, 9, 1}};
     for (std::size_t i = 0; i < 6; ++i) {
         EXPECT_EQ(placements[i].item, expected[i][0]) << i;
         EXPECT_EQ(placements[i].row, expected[i][1]) << i;
@@ -71,7 +72,10 @@ TEST(packing_unit, promises) {
         std::size_t tokens = 0, end = 0;
         for (std::size_t i = 0; i < placements.size(); ++i) {
             ++seen[placements[i].item];
-            if (i >= packing.placed) { EXPECT_EQ(placements[i].row, no_row_k); continue; }
+            if (i >= packing.placed) {
+                EXPECT_EQ(placements[i].row, no_row_k);
+                continue;
+            }
             bool const opens = i == 0 || placements[i].row != placements[i - 1].row;
             EXPECT_EQ(placements[i].column, opens ? 0 : end) << "rows have no gaps";
             end = placements[i].column + placements[i].tokens;

@@ -26,7 +26,10 @@ struct edge_map_t {
 
     edges_t view(std::size_t items) {
         offsets.assign(items + 1, 0), ids.clear(), weights.clear();
-        for (auto const &[pair, weight] : edges) ++offsets[pair.first + 1], ids.push_back(pair.second), weights.push_back(weight);
+        for (auto const &[pair, weight] : edges) {
+            ++offsets[pair.first + 1];
+            ids.push_back(pair.second), weights.push_back(weight);
+        }
         for (std::size_t i = 0; i < items; ++i) offsets[i + 1] += offsets[i];
         return {offsets, ids, weights};
     }
@@ -77,7 +80,8 @@ template <typename scalar_>
 answer_t<scalar_> answer(lane_t &lane, contrastive_t<scalar_> const &in, std::size_t groups) {
     answer_t<scalar_> out {0, std::vector<scalar_>(in.relations.items * in.hidden), std::vector<scalar_>(groups),
                            std::vector<scalar_>(groups)};
-    out.loss = contrastive(lane, in, contrastive_gradient_t<scalar_> {out.d_embeddings.data(), out.d_theta.data(), out.d_bias.data()});
+    contrastive_gradient_t<scalar_> const sums {out.d_embeddings.data(), out.d_theta.data(), out.d_bias.data()};
+    out.loss = contrastive(lane, in, sums);
     return out;
 }
 

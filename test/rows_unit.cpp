@@ -16,8 +16,10 @@ using namespace uform;
 TEST(rows_unit, float16_round_trips_every_value) {
     for (unsigned bits = 0; bits < 0x10000u; ++bits) {
         float const value = widen_f16(std::uint16_t(bits));
-        if (std::isnan(value)) EXPECT_TRUE((bits & 0x7c00u) == 0x7c00u && (bits & 0x3ffu));
-        else EXPECT_EQ(round_to_f16(value), bits);
+        if (std::isnan(value))
+            EXPECT_TRUE((bits & 0x7c00u) == 0x7c00u && (bits & 0x3ffu));
+        else
+            EXPECT_EQ(round_to_f16(value), bits);
     }
 }
 
@@ -27,12 +29,12 @@ TEST(rows_unit, float16_literals) {
     EXPECT_EQ(round_to_f16(65504.0f), 0x7bff);
     EXPECT_EQ(round_to_f16(65519.996f), 0x7bff);
     EXPECT_EQ(round_to_f16(65520.0f), 0x7c00);
-    EXPECT_EQ(round_to_f16(1.0f + 0x1p-11f), 0x3c00);               // a tie goes to even
-    EXPECT_EQ(round_to_f16(1.0f + 3 * 0x1p-11f), 0x3c02);           // and up to even
+    EXPECT_EQ(round_to_f16(1.0f + 0x1p-11f), 0x3c00);     // a tie goes to even
+    EXPECT_EQ(round_to_f16(1.0f + 3 * 0x1p-11f), 0x3c02); // and up to even
     EXPECT_EQ(round_to_f16(0x1p-24f), 0x0001);
-    EXPECT_EQ(round_to_f16(0x1p-25f), 0x0000);                      // half of the least: ties to zero
+    EXPECT_EQ(round_to_f16(0x1p-25f), 0x0000); // half of the least: ties to zero
     EXPECT_EQ(round_to_f16(0x1.8p-25f), 0x0001);
-    EXPECT_EQ(round_to_f16(0x1.ffcp-15f), 0x0400);                  // the largest subnormal's upper tie
+    EXPECT_EQ(round_to_f16(0x1.ffcp-15f), 0x0400); // the largest subnormal's upper tie
 }
 
 TEST(rows_unit, lands_each_scalar) {

@@ -50,7 +50,8 @@ double worst_error(answers_ const &answers, nlohmann::json const &golden) {
         std::size_t const last = answers.offsets[item + 1] - 1;
         worst = std::max(worst, relative_error(&answers.embeddings[item * hidden], expected["embedding"]));
         worst = std::max(worst, relative_error(&answers.states[last * hidden], expected["last_state"]));
-        std::vector<double> vector(answers.vectors.begin() + last * width, answers.vectors.begin() + (last + 1) * width);
+        std::vector<double> vector(answers.vectors.begin() + last * width,
+                                   answers.vectors.begin() + (last + 1) * width);
         worst = std::max(worst, relative_error(vector.data(), expected["last_vector"]));
     }
     return worst;
@@ -82,7 +83,8 @@ TEST(tower_unit, serial_bits_are_golden) {
     auto const answers = model.encode(lane, texts_of(expected));
     std::uint64_t hash = 0xcbf29ce484222325ull; // FNV-1a
     auto absorb = [&](void const *data, std::size_t bytes) {
-        for (std::size_t i = 0; i < bytes; ++i) hash = (hash ^ static_cast<unsigned char const *>(data)[i]) * 0x100000001b3ull;
+        for (std::size_t i = 0; i < bytes; ++i)
+            hash = (hash ^ static_cast<unsigned char const *>(data)[i]) * 0x100000001b3ull;
     };
     absorb(answers.embeddings.data(), answers.embeddings.size() * sizeof(float));
     absorb(answers.states.data(), answers.states.size() * sizeof(bf16_t));

@@ -15,9 +15,13 @@
 namespace {
 
 std::string temporary(char const *name) {
-    return (std::filesystem::temp_directory_path() / (std::string("uform-trainer-") + std::to_string(::getpid()) + "-" + name)).string();
+    return (std::filesystem::temp_directory_path() /
+            (std::string("uform-trainer-") + std::to_string(::getpid()) + "-" + name))
+        .string();
 }
-uform_bytes_view_t view(std::string const &text) { return {reinterpret_cast<unsigned char const *>(text.data()), text.size()}; }
+uform_bytes_view_t view(std::string const &text) {
+    return {reinterpret_cast<unsigned char const *>(text.data()), text.size()};
+}
 
 std::string read_file(std::string const &path) {
     std::string bytes;
@@ -35,8 +39,9 @@ struct run_t {
     uform_outcome_t outcome {};
     std::vector<uform_trainer_step_stats_t> stats;
 
-    explicit run_t(size_t threads, uform_objective_t objective = uform_objective_contrastive_k, std::string const &resume = "",
-                   uform_cpu_class_t cpu_class = uform_cpu_class_derived_k, size_t steps = 12) {
+    explicit run_t(size_t threads, uform_objective_t objective = uform_objective_contrastive_k,
+                   std::string const &resume = "", uform_cpu_class_t cpu_class = uform_cpu_class_derived_k,
+                   size_t steps = 12) {
         uform_executor_for_ram_t make {};
         make.executor = &executor, make.outcome = &outcome, make.threads = threads, make.cpu_class = cpu_class;
         uform_executor_for_ram(&make);
@@ -45,7 +50,8 @@ struct run_t {
         static size_t const widths[] = {64, 128};
         init.trainer = &trainer, init.executor = executor, init.outcome = &outcome, init.resume = view(resume);
         init.depth = 2, init.hidden = 128, init.objective = objective, init.seed = 7;
-        init.batch.max_rows_per_device = 64, init.batch.max_segments_per_device = 64, init.batch.max_columns_per_row = 64;
+        init.batch.max_rows_per_device = 64, init.batch.max_segments_per_device = 64,
+        init.batch.max_columns_per_row = 64;
         init.contrastive.pair_loss = uform_pair_loss_form_softmax_k, init.contrastive.inverse_temperature = 10;
         init.contrastive.matryoshka_dimensions = widths, init.contrastive.matryoshka_dimensions_count = 2;
         init.regularizers.coding_rate_weight = 0.02f;
@@ -60,7 +66,8 @@ struct run_t {
 
     /** Pairs of numbers written as words and as digits; a function of the step's number alone. */
     void step(size_t number) {
-        static char const *const words[] = {"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"};
+        static char const *const words[] = {"zero", "one", "two",   "three", "four",
+                                            "five", "six", "seven", "eight", "nine"};
         std::string data;
         std::vector<size_t> offsets {0}, attract_offsets {0};
         std::vector<uint32_t> attract;
@@ -90,7 +97,8 @@ struct run_t {
     std::string save(char const *name) {
         std::string const path = temporary(name);
         uform_trainer_save_t call {};
-        call.trainer = trainer, call.executor = executor, call.outcome = &outcome, call.path = view(path), call.optimizer = true;
+        call.trainer = trainer, call.executor = executor, call.outcome = &outcome, call.path = view(path),
+        call.optimizer = true;
         uform_trainer_save(&call);
         EXPECT_EQ(outcome.status, uform_status_success_k) << outcome.message << ": " << outcome.detail;
         return path;

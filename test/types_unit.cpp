@@ -28,7 +28,8 @@ void expect_round_trip(name_ name, from_ from, std::int32_t count) {
         EXPECT_EQ(from(view_of(spelled.substr(0, spelled.size() - 1))), -1) << spelled;
         EXPECT_EQ(from(view_of(spelled + '\0')), -1) << spelled;
     }
-    for (std::int32_t value : {-2, -1, count, count + 1, INT32_MAX, INT32_MIN}) EXPECT_STREQ(name(value), "unknown") << value;
+    for (std::int32_t value : {-2, -1, count, count + 1, INT32_MAX, INT32_MIN})
+        EXPECT_STREQ(name(value), "unknown") << value;
     for (std::string text : {"", "unknown", "Unknown", " ", "_"}) EXPECT_EQ(from(view_of(text)), -1) << text;
     EXPECT_EQ(from(uform_bytes_view_t {nullptr, 0}), -1);
 }
@@ -52,13 +53,20 @@ TEST(types, spellings_are_the_published_ones) {
 }
 
 TEST(types, statuses_keep_their_order) {
-    std::int32_t const order[] = {uform_status_success_k,           uform_status_deferred_k,
-                                  uform_status_out_of_memory_k,     uform_status_shape_mismatch_k,
-                                  uform_status_unsupported_layout_k, uform_status_unknown_kind_k,
-                                  uform_status_io_k,                uform_status_device_k,
-                                  uform_status_malformed_k,         uform_status_internal_k,
-                                  uform_status_config_mismatch_k,   uform_status_contended_k,
-                                  uform_status_cancelled_k,         uform_status_unsupported_k,
+    std::int32_t const order[] = {uform_status_success_k,
+                                  uform_status_deferred_k,
+                                  uform_status_out_of_memory_k,
+                                  uform_status_shape_mismatch_k,
+                                  uform_status_unsupported_layout_k,
+                                  uform_status_unknown_kind_k,
+                                  uform_status_io_k,
+                                  uform_status_device_k,
+                                  uform_status_malformed_k,
+                                  uform_status_internal_k,
+                                  uform_status_config_mismatch_k,
+                                  uform_status_contended_k,
+                                  uform_status_cancelled_k,
+                                  uform_status_unsupported_k,
                                   uform_status_invalid_argument_k};
     for (std::int32_t i = 0; i < 15; ++i) EXPECT_EQ(order[i], i);
 }

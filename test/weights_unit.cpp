@@ -211,6 +211,14 @@ TEST(weights, tensors_that_do_not_fit_are_named_with_both_shapes) {
     expect_malformed(saved(
                          everything(),
                          [](tensor_layout_t &t) {
+                             if (t.name == "norm") t.rank = 2, t.shape[0] = 128, t.shape[1] = 1;
+                             return true;
+                         },
+                         truth),
+                     "tensor 'norm': [128, 1], expected [128]");
+    expect_malformed(saved(
+                         everything(),
+                         [](tensor_layout_t &t) {
                              if (t.name == "norm") t.dtype = dtype_t::bf16_k;
                              return true;
                          },

@@ -61,12 +61,10 @@ inline f32x_t multiply_add(f32x_t a, f32x_t b, f32x_t c) { return _mm256_fmadd_p
 inline f32x_t subtract_product(f32x_t c, f32x_t a, f32x_t b) { return _mm256_fnmadd_ps(a, b, c); } // c - a b
 inline f32x_t larger(f32x_t a, f32x_t b) { return _mm256_max_ps(a, b); }
 inline f32x_t square_root(f32x_t x) { return _mm256_sqrt_ps(x); }
-inline f32x_t round_nearest(f32x_t x) { return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
-/** x 2^power, the power held to where its bits are a float: zero below, infinity above. */
-inline f32x_t scale_by_power(f32x_t x, f32x_t power) {
-    f32x_t const held = _mm256_min_ps(_mm256_max_ps(power, broadcast(-127.0f)), broadcast(128.0f));
-    __m256i const biased = _mm256_add_epi32(_mm256_cvtps_epi32(held), _mm256_set1_epi32(127));
-    return x * _mm256_castsi256_ps(_mm256_slli_epi32(biased, 23));
+/** x times two to the integer in the low bits of `power`. */
+inline f32x_t add_to_exponent(f32x_t x, f32x_t power) {
+    __m256i const bits = _mm256_slli_epi32(_mm256_castps_si256(power), 23);
+    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(x), bits));
 }
 inline f32x_t exponent_of(f32x_t x) {
     __m256i const biased = _mm256_srli_epi32(_mm256_castps_si256(x), 23);

@@ -34,16 +34,17 @@ failure_t model_t::load(checkpoint_t const &checkpoint, uform_cpu_class_t resolv
         return fail(uform_status_out_of_memory_k, "memory for the model is out");
     for_each_tensor(options, [&](tensor_spec_t const &spec) {
         tensor_t const &tensor = *checkpoint.find(spec.name());
-        if (spec.is_f32()) bind_tensor<bf16_t const *, float const *>(masters, spec, nullptr, tensor.f32());
-        else bind_tensor<bf16_t const *, float const *>(masters, spec, tensor.bf16(), nullptr);
+        if (spec.is_f32())
+            bind_tensor<bf16_t const *, float const *>(masters, spec, nullptr, tensor.f32());
+        else
+            bind_tensor<bf16_t const *, float const *>(masters, spec, tensor.bf16(), nullptr);
     });
     if (failure_t const failure = tower.lay_out(*kit, options.geometry, masters, options.token_width, false))
         return failure;
     std::size_t const units = tower.units(), threads = executor.threads();
     for (std::size_t done = 0; done < units; done += threads) { // a round a report: a stop is heard within one
         std::size_t const round = std::min(threads, units - done);
-        (void)executor.deal(round,
-                            [&](std::size_t unit, lane_t &) { tower.pack_unit(*kit, masters, done + unit); });
+        (void)executor.deal(round, [&](std::size_t unit, lane_t &) { tower.pack_unit(*kit, masters, done + unit); });
         if (progress.callback && !progress.callback(done + round, units, progress.context))
             return fail(uform_status_cancelled_k, "the progress handler stopped the load");
     }

@@ -14,7 +14,8 @@ struct chunk_t {
     std::size_t first, last;
 };
 
-/** Rows enough to fill the product's tiles and amortize its panels; a wider model's activations outgrow the L2 anyhow. */
+/** Rows enough to fill the product's tiles and amortize its panels; a wider model's activations outgrow the L2 anyhow.
+ */
 constexpr std::size_t chunk_tokens_k = 512;
 
 class text_encoder_t {
@@ -39,9 +40,8 @@ class text_encoder_t {
             }
             if (lane.failed()) return lane.failure();
         }
-        return executor_.deal(chunks_.size() - wide_chunks_, [&](std::size_t i, lane_t &lane) {
-            encode(chunks_[wide_chunks_ + i], lane);
-        });
+        return executor_.deal(chunks_.size() - wide_chunks_,
+                              [&](std::size_t i, lane_t &lane) { encode(chunks_[wide_chunks_ + i], lane); });
     }
 
   private:

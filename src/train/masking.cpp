@@ -14,7 +14,7 @@
 namespace uform {
 namespace {
 
-constexpr std::uint64_t item_shift_k = 24; // draws of one item: two per byte of at most 4096, two per span
+constexpr std::uint64_t item_shift_k = 24;  // draws of one item: two per byte of at most 4096, two per span
 constexpr std::uint16_t covered_k = 0x8000; // a mark on ids while spans are laid; no token reaches it
 
 /** Geometric from one on, by inversion: P(length > n) = (1 - 1 / mean)^n. */
@@ -87,7 +87,8 @@ std::size_t corrupt_text(masking_t const &masking, mask_key_t const &key, std::s
         positions[count++] = std::uint32_t(at);
         double const kind = shown.uniform(first_draw + 2 * at);
         ids[at] = bytes[at];
-        if (kind < masking.replace_fraction) ids[at] = mask_token_k;
+        if (kind < masking.replace_fraction)
+            ids[at] = mask_token_k;
         else if (kind < double(masking.replace_fraction) + double(masking.random_fraction))
             ids[at] = std::uint16_t(shown.below(first_draw + 2 * at + 1, byte_values_k));
     }

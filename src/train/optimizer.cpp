@@ -136,8 +136,8 @@ void step_row_bf16(std::size_t columns, row_factors_t const row, float const *__
                    float const *__restrict column_scales, std::uint16_t const *__restrict bits,
                    float *__restrict moment, bf16_t *__restrict master) noexcept {
     for (std::size_t j = 0; j < columns; ++j)
-        master[j] = round_stochastically(
-            step_element(widen(master[j]), gradient[j], column_scales[j], moment[j], row), bits[j]);
+        master[j] = round_stochastically(step_element(widen(master[j]), gradient[j], column_scales[j], moment[j], row),
+                                         bits[j]);
 }
 
 void step_row_f32(std::size_t columns, row_factors_t const row, float const *__restrict gradient,

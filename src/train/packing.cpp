@@ -12,7 +12,8 @@ namespace {
 /** Drops the items of every bag beyond the first `max_bags` in order of first mention. */
 bool drop_bags(lane_t &lane, std::size_t max_bags, std::span<std::uint32_t const> bags, bool *dropped) noexcept {
     scratch_scope_t scope(lane);
-    std::uint32_t *const order = lane.claim<std::uint32_t>(bags.size()), *const firsts = lane.claim<std::uint32_t>(bags.size());
+    std::uint32_t *const order = lane.claim<std::uint32_t>(bags.size());
+    std::uint32_t *const firsts = lane.claim<std::uint32_t>(bags.size());
     if (lane.failed()) return false;
     for (std::uint32_t item = 0; item < bags.size(); ++item) order[item] = item;
     std::sort(order, order + bags.size(),

@@ -28,9 +28,11 @@ failure_t parameters_t::allocate(model_options_t const &options) noexcept {
     for_each_tensor(options, [&](tensor_spec_t const &spec) {
         specs_[spec.index] = spec;
         std::size_t const size = padded(spec.elements());
-        master_offsets_[spec.index] = std::exchange(spec.is_f32() ? wide : narrow, (spec.is_f32() ? wide : narrow) + size);
+        master_offsets_[spec.index] =
+            std::exchange(spec.is_f32() ? wide : narrow, (spec.is_f32() ? wide : narrow) + size);
         gradient_offsets_[spec.index] = std::exchange(elements_, elements_ + size);
-        moment_offsets_[spec.index] = std::exchange(moments, moments + padded(moment_sizes(spec.rows, spec.columns).total()));
+        moment_offsets_[spec.index] =
+            std::exchange(moments, moments + padded(moment_sizes(spec.rows, spec.columns).total()));
     });
     slabs_ = std::clamp<std::size_t>(slab_floats_k / elements_, 1, slabs_limit_k);
     if (!narrow_.resize(narrow) || !wide_.resize(wide) || !moments_.resize(moments) ||
@@ -39,8 +41,10 @@ failure_t parameters_t::allocate(model_options_t const &options) noexcept {
     for (std::size_t slab = 0; slab < slabs_; ++slab)
         if (!towers_[slab].blocks.resize(options.geometry.depth)) return out_of_memory();
     for (tensor_spec_t const &spec : specs_) {
-        if (spec.is_f32()) bind_tensor<bf16_t const *, float const *>(masters_, spec, nullptr, this->wide(spec.index));
-        else bind_tensor<bf16_t const *, float const *>(masters_, spec, this->narrow(spec.index), nullptr);
+        if (spec.is_f32())
+            bind_tensor<bf16_t const *, float const *>(masters_, spec, nullptr, this->wide(spec.index));
+        else
+            bind_tensor<bf16_t const *, float const *>(masters_, spec, this->narrow(spec.index), nullptr);
         views_[spec.index] = view_of(spec);
     }
     for (std::size_t slab = 0; slab < slabs_; ++slab) bind_gradients(slab);
@@ -92,7 +96,8 @@ bool parameters_t::copy_master(tensor_spec_t const &spec, tensor_t const &tensor
 
 std::span<std::byte const> parameters_t::master_bytes(std::size_t tensor) const noexcept {
     tensor_spec_t const &spec = specs_[tensor];
-    void const *data = spec.is_f32() ? static_cast<void const *>(wide(tensor)) : static_cast<void const *>(narrow(tensor));
+    void const *data =
+        spec.is_f32() ? static_cast<void const *>(wide(tensor)) : static_cast<void const *>(narrow(tensor));
     return {static_cast<std::byte const *>(data), spec.elements() * bytes_of(spec.dtype)};
 }
 

@@ -95,8 +95,8 @@ failure_t step_t::mask_chunk(chunk_t &chunk) noexcept {
     chunk.covered = lane_.claim<std::uint32_t>(tokens), chunk.targets = lane_.claim<std::uint8_t>(tokens);
     if (lane_.failed()) return out_of_memory();
     for (std::size_t kept = chunk.first; kept < chunk.last; ++kept) {
-        std::span<unsigned char const> const text = items_.text(kept_[kept]).first(
-            std::min(items_.text(kept_[kept]).size(), geometry().context));
+        std::span<unsigned char const> const text =
+            items_.text(kept_[kept]).first(std::min(items_.text(kept_[kept]).size(), geometry().context));
         if (text.empty()) continue; // one PAD, which hides nothing
         std::uint32_t const begin = chunk.batch.items.offsets[kept - chunk.first];
         std::uint32_t *covered = chunk.covered + chunk.covered_count;
@@ -117,7 +117,8 @@ failure_t step_t::compact_relations() noexcept {
     relations_ = items_.relations, groups_ = items_.temperature_groups;
     if (!trainer_.options_.contrasts() || kept_.size() == items_.count) return {};
     constexpr std::uint32_t dropped_k = UINT32_MAX;
-    std::uint32_t *kept_of = lane_.claim<std::uint32_t>(items_.count), *groups = lane_.claim<std::uint32_t>(kept_.size());
+    std::uint32_t *kept_of = lane_.claim<std::uint32_t>(items_.count),
+                  *groups = lane_.claim<std::uint32_t>(kept_.size());
     if (lane_.failed()) return out_of_memory();
     std::fill(kept_of, kept_of + items_.count, dropped_k);
     for (std::uint32_t i = 0; i < kept_.size(); ++i) kept_of[kept_[i]] = i;

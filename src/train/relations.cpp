@@ -85,8 +85,7 @@ failure_t validate_relations(relations_t const &relations) noexcept {
     if (failure_t failure = validate_edges(relations.attract, relations.items, true, attract_messages_k))
         return failure;
     if (failure_t failure = validate_edges(relations.repel, relations.items, true, repel_messages_k)) return failure;
-    if (failure_t failure = validate_edges(relations.ignore, relations.items, false, ignore_messages_k))
-        return failure;
+    if (failure_t failure = validate_edges(relations.ignore, relations.items, false, ignore_messages_k)) return failure;
     if (!std::isfinite(relations.ambient) || relations.ambient < 0)
         return fail(uform_status_invalid_argument_k,
                     "contrastive.ambient_repulsion_weight must be finite and not negative");

@@ -37,13 +37,14 @@ class notes_t {
 
   public:
     void add(std::string_view key, std::uint64_t value) noexcept {
-        std::size_t const length = std::size_t(
-            std::snprintf(values_[count_], sizeof(values_[0]), "%llu", (unsigned long long)value));
+        std::size_t const length =
+            std::size_t(std::snprintf(values_[count_], sizeof(values_[0]), "%llu", (unsigned long long)value));
         entries_[count_] = {key, {values_[count_], length}};
         ++count_;
     }
     void add(std::string_view key, float value) noexcept {
-        std::size_t const length = std::size_t(std::snprintf(values_[count_], sizeof(values_[0]), "%.9g", double(value)));
+        std::size_t const length =
+            std::size_t(std::snprintf(values_[count_], sizeof(values_[0]), "%.9g", double(value)));
         entries_[count_] = {key, {values_[count_], length}};
         ++count_;
     }
@@ -140,7 +141,8 @@ failure_t trainer_t::resume(std::string_view path, uform_progress_t const &progr
     std::size_t placed = 0;
     for (tensor_spec_t const &spec : parameters_.specs()) {
         tensor_t const *tensor = checkpoint.find(spec.name());
-        if (!tensor || !parameters_.copy_master(spec, *tensor)) return refuse_resume("tensor", "absent or of another shape", spec.name());
+        if (!tensor || !parameters_.copy_master(spec, *tensor))
+            return refuse_resume("tensor", "absent or of another shape", spec.name());
         if (failure_t const failure = refuse_non_finite(*tensor)) return failure;
         if (progress.callback && !progress.callback(++placed, parameters_.specs().size(), progress.context))
             return fail(uform_status_cancelled_k, "the progress handler stopped the load");
@@ -165,7 +167,8 @@ failure_t trainer_t::read_moments(std::string_view path) noexcept {
         tensor_t const *tensor = checkpoint.find(spec.name());
         std::span<float> const target = parameters_.moments(spec.index);
         if (!tensor || tensor->dtype != dtype_t::f32_k || tensor->elements() != target.size())
-            return fail(uform_status_malformed_k, "the moments beside the checkpoint do not fit it", "%s", spec.name_text);
+            return fail(uform_status_malformed_k, "the moments beside the checkpoint do not fit it", "%s",
+                        spec.name_text);
         if (failure_t const failure = refuse_non_finite(*tensor)) return failure;
         std::copy_n(tensor->f32(), target.size(), target.data());
     }

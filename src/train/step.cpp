@@ -66,10 +66,15 @@ failure_t step_t::score() noexcept {
     contrastive_loss_ = contrastive(lane, in, {d_embeddings_, parameters.gradient(theta), parameters.gradient(bias)});
 
     uform_regularizers_t const &regularizers = options.regularizers;
-    coding_rate_loss_ = coding_rate(lane, coding_rate_t<float> {kept_.size(), hidden, embeddings_, regularizers.coding_rate_weight,
-                                                                regularizers.coding_rate_epsilon_squared}, d_embeddings_);
-    lipschitz_loss_ = lipschitz(lane, lipschitz_t<float> {kept_.size(), hidden, embeddings_, regularizers.lipschitz_weight,
-                                                          options.seed, trainer_.steps_done_ + 1}, d_embeddings_);
+    coding_rate_loss_ =
+        coding_rate(lane,
+                    coding_rate_t<float> {kept_.size(), hidden, embeddings_, regularizers.coding_rate_weight,
+                                          regularizers.coding_rate_epsilon_squared},
+                    d_embeddings_);
+    lipschitz_loss_ = lipschitz(lane,
+                                lipschitz_t<float> {kept_.size(), hidden, embeddings_, regularizers.lipschitz_weight,
+                                                    options.seed, trainer_.steps_done_ + 1},
+                                d_embeddings_);
     if (wants_stats_) effective_rank_ = effective_rank(lane, kept_.size(), hidden, embeddings_);
     return lane.failure();
 }
@@ -194,7 +199,8 @@ void step_t::report(uform_trainer_step_stats_t &stats) const noexcept {
     stats.truncated = truncated_, stats.dropped = std::exchange(trainer_.dropped_, 0);
     stats.gradient_norm = float(gradient_norm_);
     uform_regularizers_t const &regularizers = trainer_.options_.regularizers;
-    if (regularizers.coding_rate_weight > 0) stats.coding_rate = float(-coding_rate_loss_ / regularizers.coding_rate_weight);
+    if (regularizers.coding_rate_weight > 0)
+        stats.coding_rate = float(-coding_rate_loss_ / regularizers.coding_rate_weight);
     if (regularizers.lipschitz_weight > 0) stats.lipschitz = float(lipschitz_loss_ / regularizers.lipschitz_weight);
     stats.effective_rank = float(effective_rank_), stats.tokens = tokens_;
 }

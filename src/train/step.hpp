@@ -25,8 +25,8 @@ class step_t {
         residuals_t<float> residuals; // [depth + 1, tokens, hidden]
         states_t<float> states;
         pool_stash_t<float> pool;
-        std::uint32_t *covered;     // [covered_count] tokens of the chunk that are to be reconstructed
-        std::uint8_t *targets;      // [covered_count] their bytes
+        std::uint32_t *covered; // [covered_count] tokens of the chunk that are to be reconstructed
+        std::uint8_t *targets;  // [covered_count] their bytes
         std::size_t covered_count;
         double masked_loss; // summed, in nats
     };
@@ -82,10 +82,10 @@ class step_t {
     std::span<chunk_t> chunks_;
     slab_t slabs_[parameters_t::slabs_limit_k] = {};
     std::size_t slabs_used_ = 0;
-    relations_t relations_;                          // over kept items
-    std::span<std::uint32_t const> groups_;          // [kept] or empty
-    float *embeddings_ = nullptr;                    // [kept, hidden], raw
-    float *d_embeddings_ = nullptr;                  // [kept, hidden]
+    relations_t relations_;                 // over kept items
+    std::span<std::uint32_t const> groups_; // [kept] or empty
+    float *embeddings_ = nullptr;           // [kept, hidden], raw
+    float *d_embeddings_ = nullptr;         // [kept, hidden]
     std::size_t tokens_ = 0, truncated_ = 0, covered_ = 0;
     float learning_rate_ = 0;
     bool wants_stats_ = false;

@@ -88,9 +88,13 @@ failure_t checkpoint_t::open(std::string_view path) noexcept {
     std::uint64_t const header_bytes = length_of(length);
     if (failure_t const failure = check_length(header_bytes, opened.file_.size())) return failure;
     std::size_t const data_start = header_start_k + std::size_t(header_bytes);
-    bool const aligned = data_start % data_alignment_k == 0;
-    if (failure_t const failure = aligned ? opened.file_.map() : opened.file_.read(data_start)) return failure;
+    if (failure_t const failure = opened.file_.map()) return failure;
+    // The header is judged before misaligned data are read, so that a bad one never costs more than its own length.
     if (failure_t const failure = header_reader_t(opened).read(opened.file_.bytes(), header_bytes)) return failure;
+    if (data_start % data_alignment_k != 0) {
+        if (failure_t const failure = opened.file_.read(data_start)) return failure;
+        if (failure_t const failure = header_reader_t(opened).read(opened.file_.bytes(), header_bytes)) return failure;
+    }
     *this = std::move(opened);
     return {};
 }
@@ -102,14 +106,15 @@ failure_t checkpoint_t::from_bytes(std::span<std::byte const> bytes) noexcept {
     std::uint64_t const header_bytes = length_of(bytes.data());
     if (failure_t const failure = check_length(header_bytes, bytes.size())) return failure;
     std::size_t const data_start = header_start_k + std::size_t(header_bytes);
+    if (failure_t const failure = header_reader_t(opened).read(bytes, header_bytes)) return failure;
     if (reinterpret_cast<std::uintptr_t>(bytes.data() + data_start) % data_alignment_k != 0) {
         std::size_t const lead = (64 - data_start % 64) % 64;
         if (!opened.copy_.resize(lead + bytes.size()))
             return fail(uform_status_out_of_memory_k, "no memory to align a checkpoint");
         std::memcpy(opened.copy_.data() + lead, bytes.data(), bytes.size());
         bytes = opened.copy_.span().subspan(lead);
+        if (failure_t const failure = header_reader_t(opened).read(bytes, header_bytes)) return failure;
     }
-    if (failure_t const failure = header_reader_t(opened).read(bytes, header_bytes)) return failure;
     *this = std::move(opened);
     return {};
 }

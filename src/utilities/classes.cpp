@@ -3,10 +3,9 @@
  *  @brief Reading CPUID and XCR0, the table of classes, and the refusal that says what is missing.
  *
  *  A processor's bits are half of the answer: the operating system must save the registers too (XCR0 bits 1-2 for YMM,
- *  5-7 for ZMM and masks, 17-18 for tiles), or the first interrupt corrupts them. Bits of tiles do not
- *  mean permission: on Linux a process asks for it once (arch_prctl, ARCH_REQ_XCOMP_PERM), which the kit of a class with
- *  tiles does before its first. Bit positions are those of Intel's
- *  Software Developer's Manual, volume 2, CPUID, and volume 1, chapter 13.
+ *  5-7 for ZMM and masks, 17-18 for tiles), or the first interrupt corrupts them. Bits of tiles are no permission yet: on
+ *  Linux a process asks for that once (arch_prctl, ARCH_REQ_XCOMP_PERM), which is the work of the first kit with tiles.
+ *  Bit positions are those of Intel's Software Developer's Manual, volume 2, CPUID, and volume 1, chapter 13.
  */
 #include <uform/utilities/classes.hpp>
 
@@ -105,7 +104,7 @@ features_t read_machine() noexcept {
 #if defined(__x86_64__)
     return features_of(read_cpuid());
 #elif defined(__aarch64__) && defined(__linux__)
-    // Bits of the kernel's hwcaps (Documentation/arch/arm64/elf_hwcaps.rst); a bit is set only where the state is saved.
+    // The kernel's hwcaps (Documentation/arch/arm64/elf_hwcaps.rst): a bit is set only where the state is saved.
     unsigned long const capabilities = getauxval(AT_HWCAP), more = getauxval(AT_HWCAP2);
     features_t features = 0;
     if (bit(capabilities, 1)) features |= feature_neon_k;
@@ -143,8 +142,8 @@ features_t features_of(cpuid_words_t const &words) noexcept {
     set(bit(words.leaf1e_1_eax, 4), feature_amx_fp8_k);
     bool const saves_ymm = bit(words.leaf1_ecx, 27) && bit(words.leaf1_ecx, 28) && (words.xcr0 & 0x6) == 0x6;
     set(saves_ymm, feature_os_avx_k);
-    set(saves_ymm && (words.xcr0 & 0xe0) == 0xe0, feature_os_avx512_k);
-    set(saves_ymm && (words.xcr0 & 0x60000) == 0x60000, feature_os_amx_k);
+    set((words.xcr0 & 0xe0) == 0xe0, feature_os_avx512_k);
+    set((words.xcr0 & 0x60000) == 0x60000, feature_os_amx_k);
     return features;
 }
 

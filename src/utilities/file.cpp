@@ -93,6 +93,8 @@ failure_t input_file_t::map() noexcept {
 }
 
 failure_t input_file_t::read(std::size_t aligned) noexcept {
+    if (mapping_) ::munmap(std::exchange(mapping_, nullptr), size_);
+    bytes_ = {};
     std::size_t const lead = (64 - aligned % 64) % 64;
     if (!copy_.resize(lead + size_)) return fail(uform_status_out_of_memory_k, "no memory to read a file");
     bytes_ = copy_.span().subspan(lead);

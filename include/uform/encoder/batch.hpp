@@ -43,9 +43,9 @@ class rotary_table_t {
 /** A packed slice of text items, as the entry and the blocks read it. */
 template <typename wide_>
 struct text_batch_t {
-    items_t items;            // offsets [count + 1]
-    std::uint16_t *ids; // [tokens]
-    wide_ const *rotary;      // [tokens, 64]
+    items_t items;       // offsets [count + 1]
+    std::uint16_t *ids;  // [tokens]
+    wide_ const *rotary; // [tokens, 64]
 };
 
 /** Tokens of a text item: its bytes up to the context, or one PAD where it has none. */

@@ -22,12 +22,17 @@ bool bind_tensor(tower_tensors_t<matrix_, scale_> &tensors, tensor_spec_t const 
         matrix_ block::*inside;
     };
     static constexpr field_t fields[] = {
-        {"text.embedding", &tower::embedding, nullptr},     {"pool.query", &tower::pool_query, nullptr},
-        {"pool.hidden", &tower::pool_hidden, nullptr},      {"pool.output", &tower::pool_output, nullptr},
-        {"decoder.weight", &tower::decoder_weight, nullptr}, {"decoder.bias", &tower::decoder_bias, nullptr},
+        {"text.embedding", &tower::embedding, nullptr},
+        {"pool.query", &tower::pool_query, nullptr},
+        {"pool.hidden", &tower::pool_hidden, nullptr},
+        {"pool.output", &tower::pool_output, nullptr},
+        {"decoder.weight", &tower::decoder_weight, nullptr},
+        {"decoder.bias", &tower::decoder_bias, nullptr},
         {"tokens.projection", &tower::tokens_projection, nullptr},
-        {"attention.qkv", nullptr, &block::qkv},            {"attention.output", nullptr, &block::output},
-        {"mlp.gate", nullptr, &block::gate},                {"mlp.up", nullptr, &block::up},
+        {"attention.qkv", nullptr, &block::qkv},
+        {"attention.output", nullptr, &block::output},
+        {"mlp.gate", nullptr, &block::gate},
+        {"mlp.up", nullptr, &block::up},
         {"mlp.down", nullptr, &block::down},
     };
     std::string_view name = spec.name();
@@ -38,8 +43,10 @@ bool bind_tensor(tower_tensors_t<matrix_, scale_> &tensors, tensor_spec_t const 
     if (inside && name == "mlp.norm") return tensors.blocks[spec.block].mlp_norm = scale, true;
     for (field_t const &field : fields) {
         if (field.name != name || inside != (field.inside != nullptr)) continue;
-        if (inside) tensors.blocks[spec.block].*field.inside = matrix;
-        else tensors.*field.outside = matrix;
+        if (inside)
+            tensors.blocks[spec.block].*field.inside = matrix;
+        else
+            tensors.*field.outside = matrix;
         return true;
     }
     return false;

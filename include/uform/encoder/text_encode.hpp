@@ -41,7 +41,8 @@ struct text_encode_job_t {
 /** Fills token_offsets [count + 1] and answers how many items the context cuts. */
 std::size_t measure_texts(text_encode_job_t const &job, std::size_t *token_offsets) noexcept;
 
-/** Runs the batch; on success every surface asked for is written whole. A failure names the item where one is at fault. */
+/** Runs the batch; on success every surface asked for is written whole. A failure names the item where one is at fault.
+ */
 failure_t encode_texts(text_encode_job_t const &job, executor_t &executor) noexcept;
 
 } // namespace uform

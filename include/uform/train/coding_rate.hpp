@@ -3,7 +3,8 @@
  *  @brief The coding-rate regularizer over unit rows: -weight/2 log det(I + d / (N e^2) Z^T Z), and its gradient.
  *
  *  Yu et al. 2020 (maximal coding rate reduction): rows that spread over more directions cost more nats to code, so the
- *  negated rate keeps embeddings from collapsing. With c = d / (N e^2), M = I + c Z^T Z = U^T U by Cholesky, the loss is
+ *  negated rate keeps embeddings from collapsing. With c = d / (N e^2), M = I + c Z^T Z = U^T U by Cholesky, the loss
+ *  is
  *  -weight sum log U_kk and d_Z = -weight c Z M^-1, by substitution through U for eight rows at a time. M's eigenvalues
  *  lie in [1, 1 + d / e^2], so float32 serves. Transposes are not conjugates: complex step runs through it.
  */
@@ -132,8 +133,8 @@ scalar_ coding_rate(lane_t &lane, coding_rate_t<scalar_> const &in, scalar_ *d_e
 
 /**
  *  How many directions the unit rows fill: (tr C)^2 / tr(C^2) of C = Z^T Z / N, the exponential of the order-2 Renyi
- *  entropy of C's eigenvalues. From 1 (collapsed) to min(items, hidden); it needs no eigenvalues, and is never above the
- *  exponential of the Shannon entropy that is also called effective rank (Roy and Vetterli 2007).
+ *  entropy of C's eigenvalues. From 1 (collapsed) to min(items, hidden); it needs no eigenvalues, and is never above
+ *  the exponential of the Shannon entropy that is also called effective rank (Roy and Vetterli 2007).
  */
 template <typename scalar_>
 scalar_ effective_rank(lane_t &lane, std::size_t items, std::size_t hidden, scalar_ const *embeddings) noexcept {

@@ -2,8 +2,8 @@
  *  @file contrastive.hpp
  *  @brief The pair losses over pooled embeddings, at every Matryoshka width, with their gradients in the same call.
  *
- *  Logits are z = exp(theta_g) s + b_g, s the cosine of two raw pooled rows cut to a width (Kusupati et al. 2022), g the
- *  anchor's group. The loss is the mean over anchors of `pair_loss_row`, then over widths. Per width:
+ *  Logits are z = exp(theta_g) s + b_g, s the cosine of two raw pooled rows cut to a width (Kusupati et al. 2022), g
+ *  the anchor's group. The loss is the mean over anchors of `pair_loss_row`, then over widths. Per width:
  *      D += E[:, new] E[:, new]^T            raw products, so a wider prefix only adds its own columns
  *      G[i, j] = d loss_i / d s_ij           one row per anchor, rows in parallel
  *      A = (G + G^T) scaled by both inverse norms
@@ -109,7 +109,7 @@ class contrastive_pass_t {
         lane_.rows(items_, 1, [&](std::size_t first, std::size_t last, lane_t &worker) noexcept {
             scratch_scope_t scope(worker);
             float *const attract = worker.claim<float>(items_), *const repel = worker.claim<float>(items_);
-            scalar_ *const logits = worker.claim<scalar_>(items_), *const terms = worker.claim<scalar_>(items_);
+            scalar_ *const logits = worker.claim<scalar_>(items_), *const terms = worker.claim<scalar_>(2 * items_);
             if (worker.failed()) return;
             for (std::size_t row = first; row < last; ++row) score_row(row, attract, repel, logits, terms);
         });

@@ -3,8 +3,8 @@
  *  @brief The Lipschitz regularizer: weight v^T Z^T Z v over unit rows, v their leading direction.
  *
  *  After spectral norm regularization (Yoshida and Miyato 2017): v is the unit vector of four power-iteration steps on
- *  Z^T Z from a keyed normal start, and is held constant in the backward, where d_z_i = 2 weight (z_i . v) v. It runs over
- *  the world's rows, so it does not depend on how many processes there are.
+ *  Z^T Z from a keyed normal start, and is held constant in the backward, where d_z_i = 2 weight (z_i . v) v. It runs
+ *  over the world's rows, so it does not depend on how many processes there are.
  */
 #pragma once
 #include <cstddef>

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include <uform/encoder/geometry.hpp>
+#include <uform/train/exponential.hpp>
 #include <uform/train/normalize.hpp>
 #include <uform/train/products.hpp>
 #include <uform/utilities/elementary.hpp>
@@ -27,11 +28,9 @@ struct masked_text_t {
 
 template <typename scalar_>
 scalar_ masked_text_row(scalar_ const *logits, std::uint8_t target, real_t<scalar_> scale, scalar_ *d_logits) noexcept {
-    auto highest = real_of(logits[0]);
-    for (std::size_t j = 1; j < byte_values_k; ++j)
-        highest = real_of(logits[j]) > highest ? real_of(logits[j]) : highest;
+    auto const highest = highest_of(byte_values_k, logits);
     scalar_ const shifted = logits[target] - highest; // read before `d_logits`, which may be `logits`
-    for (std::size_t j = 0; j < byte_values_k; ++j) d_logits[j] = exp_of(logits[j] - highest);
+    for (std::size_t j = 0; j < byte_values_k; ++j) d_logits[j] = exponential(logits[j] - highest);
     scalar_ const sum = sum_of(byte_values_k, d_logits);
     scalar_ const share = scale / sum;
     for (std::size_t j = 0; j < byte_values_k; ++j) d_logits[j] *= share;
@@ -39,7 +38,10 @@ scalar_ masked_text_row(scalar_ const *logits, std::uint8_t target, real_t<scala
     return log_of(sum) - shifted;
 }
 
-/** The sum of the losses, not scaled; d_logits [positions, 256] is set to `scale` times its gradient, in place if wished. */
+/**
+ *  The sum of the losses, not scaled; d_logits [positions, 256] is set to `scale` times its gradient, in place if
+ *  wished.
+ */
 template <typename scalar_>
 scalar_ masked_text(lane_t &lane, masked_text_t<scalar_> const &in, scalar_ *d_logits) noexcept {
     if (in.positions == 0) return 0;

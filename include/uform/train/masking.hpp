@@ -2,11 +2,11 @@
  *  @file masking.hpp
  *  @brief Corrupting a batch for the masked objective: spans of bytes, and shares of patches, frames and tubes.
  *
- *  Text (SpanBERT, Joshi et al. 2020): spans of geometric length until a share of the bytes is covered, the last one cut.
- *  The count is floor(share * bytes + u), u keyed, so that short texts are covered at the same share in the mean. A start
- *  on a covered byte moves to the next clear one, so every draw covers something. Media (He et al. 2022): an exact
- *  count of units by selection sampling. Every draw is keyed by (seed, step, stream, the item's index in the world's
- *  step), never by where the item was packed.
+ *  Text (SpanBERT, Joshi et al. 2020): spans of geometric length until a share of the bytes is covered, the last one
+ *  cut. The count is floor(share * bytes + u), u keyed, so that short texts are covered at the same share in the mean.
+ *  A start on a covered byte moves to the next clear one, so every draw covers something. Media (He et al. 2022): an
+ *  exact count of units by selection sampling. Every draw is keyed by (seed, step, stream, the item's index in the
+ *  world's step), never by where the item was packed.
  */
 #pragma once
 #include <cstddef>
@@ -42,8 +42,8 @@ struct mask_key_t {
 };
 
 /**
- *  ids [bytes] is set to what the model is shown, positions [bytes] begins with the covered ones, ascending; their count
- *  is answered. The targets are the bytes at those positions.
+ *  ids [bytes] is set to what the model is shown, positions [bytes] begins with the covered ones, ascending; their
+ *  count is answered. The targets are the bytes at those positions.
  */
 std::size_t corrupt_text(masking_t const &masking, mask_key_t const &key, std::span<std::uint8_t const> bytes,
                          std::uint16_t *ids, std::uint32_t *positions) noexcept;

@@ -23,6 +23,24 @@ inline double real_of(std::complex<double> x) noexcept { return x.real(); }
 template <typename scalar_>
 using real_t = decltype(real_of(scalar_()));
 
+/** The greatest real part of a row, in eight interleaved chains. */
+template <typename scalar_>
+real_t<scalar_> highest_of(std::size_t count, scalar_ const *x) noexcept {
+    constexpr std::size_t chains_k = 8;
+    real_t<scalar_> highest[chains_k];
+    for (std::size_t chain = 0; chain < chains_k; ++chain) highest[chain] = real_of(x[0]);
+    std::size_t i = 0;
+    for (; i + chains_k <= count; i += chains_k)
+        for (std::size_t chain = 0; chain < chains_k; ++chain) {
+            real_t<scalar_> const value = real_of(x[i + chain]);
+            highest[chain] = value > highest[chain] ? value : highest[chain];
+        }
+    for (; i < count; ++i) highest[0] = real_of(x[i]) > highest[0] ? real_of(x[i]) : highest[0];
+    for (std::size_t chain = 1; chain < chains_k; ++chain)
+        highest[0] = highest[chain] > highest[0] ? highest[chain] : highest[0];
+    return highest[0];
+}
+
 /** 1 / |x|, or zero for a row of zeros. */
 template <typename scalar_>
 scalar_ inverse_norm_of(std::size_t columns, scalar_ const *x) noexcept {

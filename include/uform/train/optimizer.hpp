@@ -7,9 +7,9 @@
  *      u = g / sqrt(r / mean(r)) / sqrt(c)              never g / sqrt(r c / mean(r)): that underflows to 0 / 0
  *      u = u / max(1, rms(u));  m = 0.9 m + 0.1 u;  w = w - rate (m / (1 - 0.9^age) + 0.01 w)
  *  A vector is a matrix of one row: then r / mean(r) is 1 and c is the full second moment, so it needs no second path.
- *  `age` counts the updates these moments have seen, this one included, so that moments that start anew on a resumed run
- *  are corrected from there; `step` counts the run's and keys the rounding. Three sweeps read the gradient: the means,
- *  the rms (which needs all of c), the update. Sums run by blocks of 64 rows, so threads change no bit.
+ *  `age` counts the updates these moments have seen, this one included, so that moments that start anew on a resumed
+ *  run are corrected from there; `step` counts the run's and keys the rounding. Three sweeps read the gradient: the
+ *  means, the rms (which needs all of c), the update. Sums run by blocks of 64 rows, so threads change no bit.
  */
 #pragma once
 #include <cstddef>
@@ -61,7 +61,10 @@ inline constexpr std::size_t no_tensor_k = SIZE_MAX;
 /** The first tensor whose gradient is not finite, or whose squares are not; asked before an update writes anything. */
 std::size_t find_non_finite(lane_t &lane, std::span<tensor_view_t const> tensors) noexcept;
 
-/** Updates masters and moments in place. Gradients must be finite. Fails the lane, touching nothing, if scratch is out. */
+/**
+ *  Updates masters and moments in place. Gradients must be finite. Fails the lane, touching nothing, if scratch is
+ *  out.
+ */
 void adafactor(lane_t &lane, std::span<tensor_view_t const> tensors, update_t const &update) noexcept;
 
 } // namespace uform

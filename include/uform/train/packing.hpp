@@ -2,9 +2,10 @@
  *  @file packing.hpp
  *  @brief Which items a step trains on: first-fit decreasing into rows of a fixed number of tokens.
  *
- *  Items go whole into rows, longest first, ties by index (Johnson 1974). One longer than a row is cut to it; one that finds no
- *  room, or whose bag would be one too many, is dropped alone: its bag's other items stay. This executor is one device, so
- *  bags are together by themselves. An item without tokens takes one, its PAD. Nothing here sees the items' bytes.
+ *  Items go whole into rows, longest first, ties by index (Johnson 1974). One longer than a row is cut to it; one that
+ *  finds no room, or whose bag would be one too many, is dropped alone: its bag's other items stay. This executor is
+ *  one device, so bags are together by themselves. An item without tokens takes one, its PAD. Nothing here sees the
+ *  items' bytes.
  */
 #pragma once
 #include <cstddef>
@@ -40,7 +41,10 @@ struct packing_t {
     std::size_t dropped = 0;
 };
 
-/** lengths [items] in tokens; bags [items] or empty. placements [items] is set, by row, then by column, the dropped last. */
+/**
+ *  lengths [items] in tokens; bags [items] or empty. placements [items] is set, by row, then by column, the dropped
+ *  last.
+ */
 packing_t pack_items(lane_t &lane, packing_limits_t const &limits, std::span<std::uint32_t const> lengths,
                      std::span<std::uint32_t const> bags, placement_t *placements) noexcept;
 

@@ -27,8 +27,10 @@ class parameters_t {
     void draw(initialization_t const &initialization, wanted_ const &wanted) noexcept {
         for (tensor_spec_t const &spec : specs_) {
             if (!wanted(spec)) continue;
-            if (spec.is_f32()) initialize_rows(spec, initialization, options_, {0, spec.rows}, wide(spec.index));
-            else initialize_rows(spec, initialization, options_, {0, spec.rows}, narrow(spec.index));
+            if (spec.is_f32())
+                initialize_rows(spec, initialization, options_, {0, spec.rows}, wide(spec.index));
+            else
+                initialize_rows(spec, initialization, options_, {0, spec.rows}, narrow(spec.index));
         }
     }
     /** Copies a checkpoint's tensor where shape and scalar agree; false where they do not. */

@@ -36,7 +36,9 @@ struct relations_t {
     float ambient = 1.0f;
 };
 
-/** Everything that can be wrong with a step's relations, naming the field; a step without an attract edge is refused. */
+/**
+ *  Everything that can be wrong with a step's relations, naming the field; a step without an attract edge is refused.
+ */
 failure_t validate_relations(relations_t const &relations) noexcept;
 
 /** Total weight of a row's halves, in double: the sum of 2^24 ambient ones in float would stop growing. */

@@ -3,8 +3,8 @@
  *  @brief Stochastic rounding of float32 to BFloat16, keyed by (seed, step, tensor, index).
  *
  *  Sixteen random bits are added below the kept half and the sum is cut: x rounds up with probability exactly its
- *  discarded fraction, so the mean is kept and a value that fits stays. Philox gives four words per counter, eight draws.
- *  They are dealt so that eight counters run side by side and nothing is transposed. Element e takes
+ *  discarded fraction, so the mean is kept and a value that fits stays. Philox gives four words per counter, eight
+ *  draws. They are dealt so that eight counters run side by side and nothing is transposed. Element e takes
  *      counter 8 (e / 64) + e % 8,   word e / 8 % 4,   lower half where e / 32 is even, else the upper
  */
 #pragma once

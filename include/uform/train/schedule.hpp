@@ -2,8 +2,8 @@
  *  @file schedule.hpp
  *  @brief The learning rate of a step: a linear warm-up to the peak, then a cosine to the floor (Loshchilov 2017).
  *
- *  Zero fields derive the defaults named. A zero floor derives 1e-5, not zero: at a peak of 3e-3 the cosine then ends at
- *  a three-hundredth of the peak, close enough to the cosine to zero that the measured recipe uses.
+ *  Zero fields derive the defaults named. A zero floor derives 1e-5, not zero: at a peak of 3e-3 the cosine then ends
+ *  at a three-hundredth of the peak, close enough to the cosine to zero that the measured recipe uses.
  */
 #pragma once
 #include <cmath>

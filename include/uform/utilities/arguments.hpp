@@ -98,7 +98,8 @@ failure_t check_tape(uform_tape_view_t const &view, std::size_t count, uform_sca
     if (view.offsets[count] > PTRDIFF_MAX / bytes) return refuse<field_, ".offsets end beyond any memory">();
     if (!view.data && view.offsets[count] != view.offsets[0])
         return refuse<field_, ".data must not be NULL where an item is not empty">();
-    if (reinterpret_cast<std::uintptr_t>(view.data) % bytes) return refuse<field_, ".data is not aligned to its scalar">();
+    if (reinterpret_cast<std::uintptr_t>(view.data) % bytes)
+        return refuse<field_, ".data is not aligned to its scalar">();
     return {};
 }
 

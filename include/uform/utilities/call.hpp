@@ -4,9 +4,12 @@
  *
  *  The one place where the rules of the C ABI's argument structs are kept. A verb is two functions and a line:
  *
- *      failure_t check(uform_text_encode_t const &call) noexcept;                     // refuses arguments; touches nothing
- *      failure_t encode(uform_text_encode_t const &call, executor_t &executor) noexcept; // outputs on success alone
+ *      failure_t check(uform_text_encode_t const &call) noexcept;                
+ *      failure_t encode(uform_text_encode_t const &call, executor_t &executor) noexcept;
  *      void uform_text_encode(uform_text_encode_t *arguments) { uform::run_verb<check, encode>(arguments); }
+ *
+ *  The check refuses arguments and touches nothing; the work writes outputs on success alone. NULL for an executor makes
+ *  one of the calling thread for the call, whose scratch goes with it.
  *
  *  It knows the fields all verbs share by name, and nothing of what they carry: `outcome` and `completion`; `executor`
  *  and `arena`, which one call holds at a time; `model`, which is counted as used. A field that points to a handle is an
@@ -83,8 +86,8 @@ void release_handles(arguments_ const &call) noexcept {
 }
 
 /**
- *  Runs the work of a held call and answers. What is held goes before the answer, so that whoever reads the answer finds
- *  the executor free; so from there on the call lives in a copy, the next call's arguments being in its old place.
+ *  Runs the work of a held call and answers. What is held goes before the answer, so that whoever reads the answer
+ *  finds the executor free; from there on the call lives in a copy, the next one's arguments taking its old place.
  */
 template <auto work_, typename arguments_>
 void finish_verb(arguments_ const &arguments, executor_t &executor) noexcept {

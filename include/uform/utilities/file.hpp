@@ -37,7 +37,7 @@ class input_file_t {
     /** Copies `target.size()` bytes from `offset` on. */
     failure_t peek(std::size_t offset, std::span<std::byte> target) const noexcept;
     failure_t map() noexcept;
-    /** Reads the file to memory so that its byte `aligned` lies at a multiple of 64. */
+    /** Reads the file to memory, in place of a mapping, so that its byte `aligned` lies at a multiple of 64. */
     failure_t read(std::size_t aligned) noexcept;
     std::span<std::byte const> bytes() const noexcept { return bytes_; }
 };

@@ -2,8 +2,8 @@
  *  @file names.hpp
  *  @brief Enumerators and their spellings, as the C ABI gives and takes them.
  *
- *  Each enum has one table; `name_in` and `value_in` walk it, so a name and its reading cannot drift apart. The tables of
- *  hardware classes live in this module because refusals spell classes too.
+ *  Each enum has one table; `name_in` and `value_in` walk it, so a name and its reading cannot drift apart. The tables
+ *  of hardware classes live in this module because refusals spell classes too.
  */
 #pragma once
 #include <cstdint>

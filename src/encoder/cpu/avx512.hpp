@@ -31,8 +31,11 @@ inline f32x_t multiply_add(f32x_t a, f32x_t b, f32x_t c) { return _mm512_fmadd_p
 inline f32x_t subtract_product(f32x_t c, f32x_t a, f32x_t b) { return _mm512_fnmadd_ps(a, b, c); } // c - a b
 inline f32x_t larger(f32x_t a, f32x_t b) { return _mm512_max_ps(a, b); }
 inline f32x_t square_root(f32x_t x) { return _mm512_sqrt_ps(x); }
-inline f32x_t round_nearest(f32x_t x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
-inline f32x_t scale_by_power(f32x_t x, f32x_t power) { return _mm512_scalef_ps(x, power); } // x 2^power
+/** x times two to the integer in the low bits of `power`. */
+inline f32x_t add_to_exponent(f32x_t x, f32x_t power) {
+    __m512i const bits = _mm512_slli_epi32(_mm512_castps_si512(power), 23);
+    return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(x), bits));
+}
 inline f32x_t exponent_of(f32x_t x) { return _mm512_getexp_ps(x); }
 inline f32x_t mantissa_of(f32x_t x) { return _mm512_getmant_ps(x, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_src); }
 /** `a` in lanes where `x > y`, else `b`. */

@@ -11,8 +11,12 @@ constexpr float log2_e_k = 1.44269504f;        // log2(e), rounded
 constexpr float log2_e_rest_k = 1.9259630e-8f; // what the rounding lost
 constexpr float ln_2_k = 0.693147181f;
 
-/** 2^r of a small r, times 2^whole. */
-inline f32x_t power_of_two(f32x_t r, f32x_t whole) {
+// Adding 1.5 * 2^23 rounds to an integer, which is then in the low bits of the sum, ready to be moved into an exponent.
+constexpr float rounding_shift_k = 0x1.8p23f;
+constexpr float exponent_limit_k = 126.0f;
+
+/** 2^r of a small r, times two to the integer in the low bits of `shifted`. */
+inline f32x_t power_of_two(f32x_t r, f32x_t shifted) {
     f32x_t p = broadcast(1.5594678e-4f);
     p = multiply_add(p, r, broadcast(1.3406643e-3f));
     p = multiply_add(p, r, broadcast(9.617693e-3f));
@@ -20,20 +24,21 @@ inline f32x_t power_of_two(f32x_t r, f32x_t whole) {
     p = multiply_add(p, r, broadcast(0.24022652f));
     p = multiply_add(p, r, broadcast(0.69314724f));
     p = multiply_add(p, r, broadcast(1.0f));
-    return scale_by_power(p, whole);
+    return add_to_exponent(p, shifted);
 }
 
-/** 2^x for any finite x; below -127 it may be zero. */
+/** 2^x for x below 127; what is below -126 counts as -126, a weight too small to be seen beside one. */
 inline f32x_t exp2_of(f32x_t x) {
-    f32x_t const whole = round_nearest(x);
-    return power_of_two(x - whole, whole);
+    f32x_t const held = larger(broadcast(-exponent_limit_k), x);
+    f32x_t const shifted = held + broadcast(rounding_shift_k);
+    return power_of_two(held - (shifted - broadcast(rounding_shift_k)), shifted);
 }
 
-/** e^x for |x| < 1e4: the product with log2(e) keeps its rounding error, so large arguments lose nothing. */
+/** e^x for |x| <= 87: the product with log2(e) keeps its rounding error, so large arguments lose nothing. */
 inline f32x_t exp_of(f32x_t x) {
-    f32x_t const whole = round_nearest(x * broadcast(log2_e_k));
-    f32x_t const r = multiply_add(x, broadcast(log2_e_k), -whole);
-    return power_of_two(multiply_add(x, broadcast(log2_e_rest_k), r), whole);
+    f32x_t const shifted = multiply_add(x, broadcast(log2_e_k), broadcast(rounding_shift_k));
+    f32x_t const r = multiply_add(x, broadcast(log2_e_k), broadcast(rounding_shift_k) - shifted);
+    return power_of_two(multiply_add(x, broadcast(log2_e_rest_k), r), shifted);
 }
 
 /** Natural logarithm of a positive normal x: 2 atanh((m - 1) / (m + 1)) for m within a factor of sqrt(2) of one. */

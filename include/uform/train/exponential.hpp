@@ -1,0 +1,65 @@
+/**
+ *  @file exponential.hpp
+ *  @brief exp and softplus for rows of a loss: single precision by 4-wide polynomials, the oracles as they are.
+ *
+ *  `exp_of(float)` computes in double and a loop over it is scalar on baseline x86-64; a step of the masked objective
+ *  takes a million of them. Here everything is +, -, *, / and integer additions in float, so a loop vectorizes and
+ *  every machine answers the same bits, within two units in the last place (Cephes' polynomial for exp). Below -87 exp
+ *  answers 0, above 88 it stays at exp(88): losses shift by a row's maximum first.
+ */
+#pragma once
+#include <bit>
+#include <complex>
+#include <cstdint>
+
+#include <uform/train/normalize.hpp>
+#include <uform/utilities/elementary.hpp>
+
+namespace uform {
+
+[[gnu::always_inline]] inline float exponential(float x) noexcept {
+    constexpr float shift_k = 0x1.8p23f; // adding it rounds to an integer, kept in the low bits
+    // Selections between values already computed: an operation under a condition may trap, so it bars the vectorizer.
+    float const above = x < -87.0f ? -87.0f : x, clamped = above > 88.0f ? 88.0f : above;
+    float const shifted = clamped * 1.44269504088896341f + shift_k, whole = shifted - shift_k;
+    float const r = (clamped - whole * 0.693359375f) - whole * -2.12194440e-4f; // the first product is exact
+    float const series =
+        5.0000001201e-1f +
+        r * (1.6666665459e-1f +
+             r * (4.1665795894e-2f + r * (8.3334519073e-3f + r * (1.3981999507e-3f + r * 1.9875691500e-4f))));
+    float const fraction = (r * r * series + r) + 1.0f;
+    std::uint32_t const exponent = std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(shift_k);
+    float const power = std::bit_cast<float>((exponent + 127) << 23), value = fraction * power;
+    return x < -87.0f ? 0.0f : value;
+}
+inline double exponential(double x) noexcept { return exp_of(x); }
+inline std::complex<double> exponential(std::complex<double> x) noexcept { return exp_of(x); }
+
+/** softplus and its slope, from one exponential. */
+template <typename scalar_>
+struct soft_t {
+    scalar_ value, slope;
+};
+
+template <typename scalar_>
+[[gnu::always_inline]] inline soft_t<scalar_> soft(scalar_ x) noexcept {
+    bool const positive = real_of(x) > 0;
+    scalar_ const e = exponential(positive ? -x : x), one = 1, zero = 0;
+    return {(positive ? x : zero) + log1p_of(e), (positive ? one : e) / (one + e)};
+}
+
+/**
+ *  log(1 + e) for e in [0, 1] is 2 atanh(s), s = e / (2 + e) <= 1/3: the series' first term left out is below 1e-8 of
+ *  it.
+ */
+template <>
+[[gnu::always_inline]] inline soft_t<float> soft(float x) noexcept {
+    float const magnitude = std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0x7fffffffu);
+    float const e = exponential(-magnitude), top = x > 0 ? 1.0f : e, hinge = x > 0 ? x : 0.0f;
+    float const s = e / (2.0f + e), z = s * s;
+    float const series =
+        1.0f / 3 + z * (1.0f / 5 + z * (1.0f / 7 + z * (1.0f / 9 + z * (1.0f / 11 + z * (1.0f / 13 + z / 15)))));
+    return {hinge + 2.0f * (s + s * z * series), top / (1.0f + e)};
+}
+
+} // namespace uform
