@@ -264,7 +264,7 @@ typedef struct uform_trainer_step_stats_t {
     float gradient_norm;         /**< Euclidean, over all tensors, after the world's reduction */
     float coding_rate;           /**< 1/2 log det(...) in nats, without its weight; zero where off */
     float lipschitz;             /**< the largest singular value squared, without its weight; zero where off */
-    float effective_rank;        /**< exp of the entropy of Z'Z's normalized spectrum; zero where masked alone */
+    float effective_rank;        /**< directions filled: (tr C)^2 / tr(C^2), C = Z'Z / N; zero where masked alone */
     size_t tokens;               /**< through the tower in this step, over the world */
 } uform_trainer_step_stats_t;
 

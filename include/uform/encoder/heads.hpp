@@ -2,7 +2,7 @@
  *  @file heads.hpp
  *  @brief Arrows 6 and 7: states → one pooled row per item → the embedding; states → token vectors.
  *
- *  e = p + output · silu(hidden · p), p the attention-pooled row of the item's states (model definition, "Heads"). The
+ *  e = p + output · silu(hidden · p), p the attention-pooled row of the item's states (docs/DESIGN.md, "Heads"). The
  *  unit length is the caller's last step, since a Matryoshka prefix is normalized again. Nothing here knows a modality.
  */
 #pragma once

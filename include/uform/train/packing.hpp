@@ -3,9 +3,9 @@
  *  @brief Which items a step trains on: first-fit decreasing into rows of a fixed number of tokens.
  *
  *  Items go whole into rows, longest first, ties by index (Johnson 1974). One longer than a row is cut to it; one that
- *  finds no room, or whose bag would be one too many, is dropped alone: its bag's other items stay. This executor is
- *  one device, so bags are together by themselves. An item without tokens takes one, its PAD. Nothing here sees the
- *  items' bytes.
+ *  finds no room is dropped alone, its bag's other items staying. Bags beyond the limit, in the order of their first
+ *  mention, are dropped whole. This executor is one device, so bags are together by themselves. An item without tokens
+ *  takes one, its PAD. Nothing here sees the items' bytes.
  */
 #pragma once
 #include <cstddef>
