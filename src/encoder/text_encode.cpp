@@ -14,16 +14,22 @@ struct chunk_t {
     std::size_t first, last;
 };
 
-/** Rows enough to fill the product's tiles and amortize its panels; a wider model's activations outgrow the L2 anyhow.
- */
+/** Rows enough to fill the product's tiles and amortize its panels; a wider model's activations outgrow the L2 anyhow. */
 constexpr std::size_t chunk_tokens_k = 512;
+/** Fewer rows than this leave tiles unfilled, whatever the threads. */
+constexpr std::size_t least_chunk_tokens_k = 64;
+/** Chunks a thread takes in turn, so that the last one to finish is not far behind. */
+constexpr std::size_t chunks_per_thread_k = 4;
+/** Below so many values of x, splitting an operation's rows costs more in forks (microseconds each) than it saves. */
+constexpr std::size_t wide_values_k = 1 << 14;
 
 class text_encoder_t {
     text_encode_job_t const &job_;
     executor_t &executor_;
     model_t const &model_;
     buffer_t<chunk_t> chunks_;
-    std::size_t wide_chunks_ = 0; // the first so many
+    std::size_t wide_chunks_ = 0;   // the first so many
+    std::size_t chunk_tokens_ = 0;  // of a chunk of several items
     progress_t progress_;
 
   public:
@@ -50,22 +56,26 @@ class text_encoder_t {
     }
     /** A chunk is as many whole items as fit; one that would keep a thread busy after the others are done goes wide. */
     bool plan() noexcept {
+        std::size_t const threads = executor_.threads(), all = tokens(0, job_.count);
+        chunk_tokens_ = std::clamp(all / (threads * chunks_per_thread_k), least_chunk_tokens_k, chunk_tokens_k);
         std::size_t count = 0;
         for (std::size_t item = 0; item < job_.count; ++count) item = end_of_chunk(item);
         if (!chunks_.resize(count)) return false;
-        std::size_t const threads = executor_.threads(), share = tokens(0, job_.count) / (2 * threads);
         std::size_t narrow = count;
         for (std::size_t item = 0; item < job_.count;) {
             chunk_t const chunk {item, end_of_chunk(item)};
-            bool const wide = threads > 1 && chunk.last - chunk.first == 1 && tokens(chunk.first, chunk.last) > share;
-            chunks_[wide ? wide_chunks_++ : --narrow] = chunk;
+            chunks_[is_wide(tokens(chunk.first, chunk.last), all, threads) ? wide_chunks_++ : --narrow] = chunk;
             item = chunk.last;
         }
         return true;
     }
+    bool is_wide(std::size_t chunk, std::size_t all, std::size_t threads) const noexcept {
+        bool const outlasts = chunk > all / (2 * threads) && chunk > chunk_tokens_ / 2;
+        return threads > 1 && outlasts && chunk * model_.options.geometry.hidden >= wide_values_k;
+    }
     std::size_t end_of_chunk(std::size_t first) const noexcept {
         std::size_t last = first + 1;
-        while (last < job_.count && tokens(first, last + 1) <= chunk_tokens_k) ++last;
+        while (last < job_.count && tokens(first, last + 1) <= chunk_tokens_) ++last;
         return last;
     }
 
