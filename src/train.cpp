@@ -79,6 +79,8 @@ failure_t resolve_contrastive(uform_trainer_init_ram_t const &call, trainer_opti
     resolved.temperature_groups = std::max<std::size_t>(resolved.temperature_groups, 1);
     options.model.contrastive_groups = resolved.temperature_groups;
     options.regularizers = call.regularizers;
+    if (options.regularizers.lipschitz_iterations == 0) options.regularizers.lipschitz_iterations = 4;
+    if (options.regularizers.lipschitz_iterations > 64) return refuse("regularizers.lipschitz_iterations must not exceed 64");
     if (!is_weight(options.regularizers.coding_rate_weight) || !is_weight(options.regularizers.lipschitz_weight) ||
         !is_weight(options.regularizers.coding_rate_epsilon_squared))
         return refuse("regularizers must be finite and not negative");
@@ -92,6 +94,10 @@ masking_t masking_of(uform_masking_t const &asked) noexcept {
                            asked.audio_weight});
 }
 
+std::string_view text_of(uform_bytes_view_t view) noexcept {
+    return {static_cast<char const *>(view.data), view.length};
+}
+
 /** Terms that other work brings. */
 failure_t refuse_absent_terms(uform_trainer_init_ram_t const &call) noexcept {
     if (call.late_interaction.weight != 0) return unsupported("late_interaction is not in this build");
@@ -100,6 +106,12 @@ failure_t refuse_absent_terms(uform_trainer_init_ram_t const &call) noexcept {
         return unsupported("this build trains on text alone");
     if (call.mesh) return unsupported("this build trains in one process");
     return {};
+}
+
+failure_t check_prefix(uform_bytes_view_t prefix, std::size_t context) noexcept {
+    if (failure_t const failure = check_bytes<"prefix">(prefix)) return failure;
+    if (prefix.length < context) return {};
+    return refuse("query_prefix and document_prefix must be shorter than batch.max_columns_per_row");
 }
 
 failure_t resolve(uform_trainer_init_ram_t const &call, trainer_options_t &options) noexcept {
@@ -117,6 +129,9 @@ failure_t resolve(uform_trainer_init_ram_t const &call, trainer_options_t &optio
     options.model.decoder = options.masks();
     if (options.contrasts())
         if (failure_t const failure = resolve_contrastive(call, options)) return failure;
+    for (uform_bytes_view_t const prefix : {call.query_prefix, call.document_prefix})
+        if (failure_t const failure = check_prefix(prefix, call.batch.max_columns_per_row)) return failure;
+    options.query_prefix = text_of(call.query_prefix), options.document_prefix = text_of(call.document_prefix);
     options.masking = masking_of(call.masking);
     if (options.masks())
         if (failure_t const failure = validate_masking(options.masking)) return failure;
@@ -133,10 +148,6 @@ failure_t check_init(uform_trainer_init_ram_t const &call) noexcept {
     return resolve(call, options);
 }
 
-std::string_view path_of(uform_bytes_view_t view) noexcept {
-    return {static_cast<char const *>(view.data), view.length};
-}
-
 failure_t init(uform_trainer_init_ram_t const &call, executor_t &executor) noexcept {
     trainer_options_t options;
     uform_cpu_class_t cpu_class;
@@ -146,8 +157,8 @@ failure_t init(uform_trainer_init_ram_t const &call, executor_t &executor) noexc
     if (!made) return fail(uform_status_out_of_memory_k, "memory for the trainer is out");
     made->executor = call.executor;
     failure_t failure = made->trainer.start(options, cpu_class);
-    if (!failure && call.resume.length) failure = made->trainer.resume(path_of(call.resume), call.progress);
-    if (!failure && call.initial.length) failure = made->trainer.warm_start(path_of(call.initial), call.progress);
+    if (!failure && call.resume.length) failure = made->trainer.resume(text_of(call.resume), call.progress);
+    if (!failure && call.initial.length) failure = made->trainer.warm_start(text_of(call.initial), call.progress);
     if (failure)
         delete made;
     else
@@ -206,7 +217,13 @@ failure_t check_step(uform_trainer_step_t const &call) noexcept {
         if (!call.arena) return refuse("arena must not be NULL where embeddings are asked for");
         if (failure_t const failure = check_outputs_scalar(call.outputs_scalar, true)) return failure;
     }
-    return options.contrasts() ? validate_relations(relations_of(call, options)) : failure_t {};
+    if (!options.contrasts()) return {};
+    if (failure_t const failure = validate_relations(relations_of(call, options))) return failure;
+    std::size_t const limit = options.contrastive.max_edges_per_device;
+    for (uform_edges_view_t const &edges : {call.relations.attract, call.relations.repel, call.relations.ignore})
+        if (limit && edges.offsets && edges.offsets[call.count] - edges.offsets[0] > limit)
+            return fail(uform_status_shape_mismatch_k, "relations name more edges than contrastive.max_edges_per_device");
+    return {};
 }
 
 /** The scored rows in the scalar asked for, in the arena. */
@@ -250,7 +267,7 @@ failure_t check_save(uform_trainer_save_t const &call) noexcept {
     return check_path<"path">(call.path);
 }
 failure_t save(uform_trainer_save_t const &call, executor_t &) noexcept {
-    return call.trainer->trainer.save(path_of(call.path), call.optimizer, call.progress);
+    return call.trainer->trainer.save(text_of(call.path), call.optimizer, call.progress);
 }
 
 constexpr char const one_process_k[] = "this build trains in one process";

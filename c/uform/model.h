@@ -51,7 +51,8 @@ typedef struct uform_model_handle_t *uform_model_t;
 
 /** Maps a safetensors file and packs it, once, for one CPU class. While it loads, memory stays below the file's size
  *  plus the packed size. Fails with `io` where the file cannot be read, `malformed` where it breaks the format or holds
- *  non-finite weights (the message names the tensor), `unsupported_layout` where it is not a UForm 4 checkpoint. */
+ *  non-finite weights (the message names the tensor) or is
+ *  not a UForm 4 checkpoint. */
 typedef struct uform_model_load_ram_t {
     uform_model_t *model;          /**< the new model; NULL on failure */
     uform_executor_t executor;     /**< packs in parallel; NULL: the calling thread */
@@ -62,7 +63,7 @@ typedef struct uform_model_load_ram_t {
     uform_cpu_class_t cpu_class;   /**< a pin; zero: the executor's, or derived */
     size_t const *memory_domains;  /**< NUMA nodes to place weights on; NULL: where the packing threads run */
     size_t memory_domains_count;
-    uform_progress_t progress;     /**< counts tensors */
+    uform_progress_t progress;     /**< counts groups of matrices as they are packed */
 } uform_model_load_ram_t;
 UFORM_API void uform_model_load_ram(uform_model_load_ram_t *arguments);
 

@@ -222,6 +222,9 @@ typedef struct uform_trainer_init_vram_t {
     uform_choices_t choices;       /**< read where its weight is above zero; needs `batch.max_choices_per_item` */
     uform_regularizers_t regularizers;
     uform_schedule_t schedule;
+    uform_bytes_view_t query_prefix; /**< bytes that tools put before a query, kept in the checkpoint; empty: none, or
+                                          what `resume` holds */
+    uform_bytes_view_t document_prefix; /**< the same before a document */
     uform_mesh_t mesh;             /**< borrowed until the trainer is freed; NULL: this process alone */
     uint64_t seed;
     uform_progress_t progress;     /**< counts tensors read from a checkpoint */

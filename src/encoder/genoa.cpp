@@ -21,11 +21,11 @@
 #include <immintrin.h>
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16"))),   \
+#pragma clang attribute push(__attribute__((target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16"))),   \
                                  apply_to = function)
 #else
 #pragma GCC push_options
-#pragma GCC target("avx2,fma,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")
+#pragma GCC target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")
 #endif
 
 namespace uform {

@@ -159,7 +159,7 @@ failure_t begin_model(checkpoint_writer_t &writer, std::string_view path, model_
     };
     decimal_t const version(checkpoint_version_k), hidden(options.geometry.hidden), depth(options.geometry.depth),
         context(options.geometry.context), token_width(options.token_width), step(notes.step), seed(notes.seed);
-    metadata_entry_t const metadata[] = {
+    metadata_entry_t const fixed[] = {
         {"format", "uform"},
         {"version", version.text},
         {"hidden", hidden.text},
@@ -172,7 +172,11 @@ failure_t begin_model(checkpoint_writer_t &writer, std::string_view path, model_
         {"prefix.query", notes.prefix_query},
         {"prefix.document", notes.prefix_document},
     };
-    return writer.begin(path, layouts.span(), metadata);
+    buffer_t<metadata_entry_t> metadata;
+    if (!metadata.resize(std::size(fixed) + notes.more.size()))
+        return fail(uform_status_out_of_memory_k, "no memory for a checkpoint's header");
+    std::copy(notes.more.begin(), notes.more.end(), std::copy(std::begin(fixed), std::end(fixed), metadata.begin()));
+    return writer.begin(path, layouts.span(), metadata.span());
 }
 
 } // namespace uform

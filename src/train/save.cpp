@@ -12,6 +12,7 @@
 
 #include <charconv>
 #include <cstdio>
+#include <cstring>
 #include <unistd.h>
 
 namespace uform {
@@ -51,8 +52,11 @@ class notes_t {
     std::span<metadata_entry_t const> entries() const noexcept { return {entries_, count_}; }
 };
 
-void add_run(notes_t &notes, trainer_options_t const &options) noexcept {
-    notes.add("seed", std::uint64_t(options.seed));
+std::string_view text_of(buffer_t<char> const &text) noexcept {
+    return {text.data(), text.size() ? ::strnlen(text.data(), text.size()) : 0};
+}
+
+void add_schedule(notes_t &notes, trainer_options_t const &options) noexcept {
     notes.add("schedule.steps", std::uint64_t(options.schedule.steps));
     notes.add("schedule.warmup_steps", std::uint64_t(options.schedule.warmup_steps));
     notes.add("schedule.learning_rate", options.schedule.learning_rate);
@@ -78,7 +82,46 @@ std::uint64_t number_of(checkpoint_t const &checkpoint, std::string_view key) no
     return value;
 }
 
+/** What a file says of the schedule against what was asked; a file that says nothing is not held to it. */
+failure_t same_schedule(checkpoint_t const &checkpoint, trainer_options_t const &options) noexcept {
+    notes_t asked;
+    add_schedule(asked, options);
+    for (metadata_entry_t const &entry : asked.entries()) {
+        std::string_view const saved = checkpoint.metadata(entry.key).value_or(entry.value);
+        if (saved != entry.value) return refuse_resume(entry.key, saved, entry.value);
+    }
+    return {};
+}
+
 } // namespace
+
+/** Metadata is text, prefixes are bytes: what is not printable ASCII becomes \\xHH, a backslash two. */
+failure_t trainer_t::keep_prefixes(trainer_options_t const &options) noexcept {
+    auto const escape = [](std::string_view bytes, buffer_t<char> &target) noexcept {
+        if (!target.resize(bytes.size() * 4)) return false;
+        static constexpr char digits[] = "0123456789abcdef";
+        std::size_t used = 0;
+        for (unsigned char const byte : bytes) {
+            if (byte >= ' ' && byte < 0x7f && byte != '\\') {
+                target[used++] = char(byte);
+                continue;
+            }
+            target[used++] = '\\';
+            if (byte == '\\') target[used++] = '\\';
+            else target[used++] = 'x', target[used++] = digits[byte >> 4], target[used++] = digits[byte & 15];
+        }
+        return true; // what is left over stays NUL, and the text ends there
+    };
+    if (escape(options.query_prefix, query_prefix_) && escape(options.document_prefix, document_prefix_)) return {};
+    return fail(uform_status_out_of_memory_k, "memory for the trainer is out");
+}
+
+failure_t trainer_t::keep_escaped(std::string_view text, buffer_t<char> &target) noexcept {
+    if (target.size() || text.empty()) return {}; // what the caller names wins
+    if (!target.resize(text.size())) return fail(uform_status_out_of_memory_k, "memory for the trainer is out");
+    std::copy(text.begin(), text.end(), target.begin());
+    return {};
+}
 
 failure_t trainer_t::write_moments(std::string_view path) const noexcept {
     std::span<tensor_spec_t const> const specs = parameters_.specs();
@@ -91,7 +134,7 @@ failure_t trainer_t::write_moments(std::string_view path) const noexcept {
     }
     notes_t notes;
     notes.add("step", steps_done_), notes.add("moments.since", moments_since_);
-    add_run(notes, options_);
+    notes.add("seed", std::uint64_t(options_.seed)), add_schedule(notes, options_);
     checkpoint_writer_t writer;
     if (failure_t const failure = writer.begin(path, layouts.span(), notes.entries())) return failure;
     for (tensor_spec_t const &spec : specs)
@@ -102,14 +145,19 @@ failure_t trainer_t::write_moments(std::string_view path) const noexcept {
 failure_t trainer_t::save(std::string_view path, bool with_moments, uform_progress_t const &progress) noexcept {
     char moments[path_limit_k], older[path_limit_k];
     if (!moments_path(path, steps_done_, moments)) return fail(uform_status_invalid_argument_k, "path is too long");
-    std::uint64_t older_step = steps_done_;
-    if (checkpoint_t previous; !previous.open(path)) older_step = number_of(previous, "step");
+    std::uint64_t older_step = steps_done_; // of this run's last save here; another run's moments are not ours to remove
+    if (checkpoint_t previous; !previous.open(path) && number_of(previous, "seed") == options_.seed)
+        older_step = number_of(previous, "step");
     if (with_moments)
         if (failure_t const failure = write_moments(moments)) return failure;
 
     model_notes_t notes;
     notes.step = steps_done_, notes.seed = options_.seed;
     notes.objective = uform_objective_name(options_.objective);
+    notes.prefix_query = text_of(query_prefix_), notes.prefix_document = text_of(document_prefix_);
+    notes_t schedule;
+    add_schedule(schedule, options_);
+    notes.more = schedule.entries();
     checkpoint_writer_t writer;
     if (failure_t const failure = begin_model(writer, path, options_.model, notes)) return failure;
     std::size_t written = 0, const_count = parameters_.specs().size();
@@ -137,6 +185,9 @@ failure_t trainer_t::resume(std::string_view path, uform_progress_t const &progr
     if (failure_t const failure = same_number("seed", notes.seed, options_.seed)) return failure;
     std::string_view const objective = uform_objective_name(options_.objective);
     if (notes.objective != objective) return refuse_resume("objective", notes.objective, objective);
+    if (failure_t const failure = same_schedule(checkpoint, options_)) return failure;
+    if (failure_t const failure = keep_escaped(notes.prefix_query, query_prefix_)) return failure;
+    if (failure_t const failure = keep_escaped(notes.prefix_document, document_prefix_)) return failure;
 
     std::size_t placed = 0;
     for (tensor_spec_t const &spec : parameters_.specs()) {
@@ -157,12 +208,8 @@ failure_t trainer_t::read_moments(std::string_view path) noexcept {
     if (::access(moments, F_OK) != 0) return {};
     checkpoint_t checkpoint;
     if (failure_t const failure = checkpoint.open(moments)) return failure;
-    notes_t asked;
-    add_run(asked, options_);
-    for (metadata_entry_t const &entry : asked.entries()) {
-        std::string_view const saved = checkpoint.metadata(entry.key).value_or("nothing");
-        if (saved != entry.value) return refuse_resume(entry.key, saved, entry.value);
-    }
+    if (failure_t const failure = same_schedule(checkpoint, options_)) return failure;
+    if (failure_t const failure = same_number("seed", number_of(checkpoint, "seed"), options_.seed)) return failure;
     for (tensor_spec_t const &spec : parameters_.specs()) {
         tensor_t const *tensor = checkpoint.find(spec.name());
         std::span<float> const target = parameters_.moments(spec.index);

@@ -73,7 +73,7 @@ failure_t step_t::score() noexcept {
                     d_embeddings_);
     lipschitz_loss_ = lipschitz(lane,
                                 lipschitz_t<float> {kept_.size(), hidden, embeddings_, regularizers.lipschitz_weight,
-                                                    options.seed, trainer_.steps_done_ + 1},
+                                                    options.seed, trainer_.steps_done_ + 1, regularizers.lipschitz_iterations},
                                 d_embeddings_);
     if (wants_stats_) effective_rank_ = effective_rank(lane, kept_.size(), hidden, embeddings_);
     return lane.failure();

@@ -10,6 +10,8 @@ namespace uform {
 
 failure_t trainer_t::start(trainer_options_t const &options, uform_cpu_class_t cpu_class) noexcept {
     options_ = options, kit_ = kit_of(cpu_class);
+    options_.query_prefix = options_.document_prefix = {};
+    if (failure_t const failure = keep_prefixes(options)) return failure;
     if (failure_t const failure = parameters_.allocate(options.model)) return failure;
     initialization_t initialization;
     initialization.seed = options.seed;

@@ -13,7 +13,8 @@ namespace uform::tools {
 
 namespace {
 
-constexpr std::size_t context_k = 512;
+/** Rows of the tiers, and of the small models that a laptop trains. */
+constexpr std::size_t context_k = 4096, small_context_k = 512, small_hidden_k = 256;
 constexpr std::size_t matryoshka_widths_k[] = {64, 128, 256, 512, 1024};
 // A zeroed field of the C ABI means its default; this is how to say zero where the default is another value.
 constexpr float nearly_zero_k = 1e-30f;
@@ -91,7 +92,7 @@ plan_t make_plan(training_options_t const &options) {
     plan.seed = options.seed.value_or(options.resume.empty() ? 0 : before->number("seed"));
     std::size_t const evaluation = plan.mixture.validation ? plan.mixture.validation->evaluation_bytes : 0;
     plan.context = plan.mixture.context.value_or(
-        std::max({context_k, plan.mixture.query_bytes, plan.mixture.document_bytes, evaluation}));
+        std::max({plan.hidden > small_hidden_k ? context_k : small_context_k, plan.mixture.query_bytes, plan.mixture.document_bytes, evaluation}));
     plan.matryoshka = plan.mixture.matryoshka.empty() ? widths_of(plan.hidden) : plan.mixture.matryoshka;
     return plan;
 }

@@ -47,6 +47,7 @@ trainer_t make_trainer(plan_t const &plan, executor_t const &executor, std::size
     call.batch = plan.batch_shape(), call.objective = plan.objective;
     call.contrastive = plan.contrastive(), call.schedule = plan.schedule(steps);
     call.regularizers.coding_rate_weight = plan.mixture.coding_rate_weight;
+    call.query_prefix = view(plan.mixture.query_prefix), call.document_prefix = view(plan.mixture.document_prefix);
     call.progress = interruptible();
     uform_trainer_init_ram(&call);
     std::string const &file = plan.resume.empty() ? plan.initial : plan.resume;
@@ -156,11 +157,6 @@ void run_t::log_start() {
                 {"steps", plan_.steps},
                 {"records", corpus_.size()},
                 {"output", options_.output}});
-    bool const prefixed = !plan_.mixture.query_prefix.empty() || !plan_.mixture.document_prefix.empty();
-    if (prefixed)
-        report(name_k, fmt::format("{}: \"prefixes\" are trained with but not stored in the checkpoint; put them before "
-                                   "texts yourself",
-                                   plan_.mixture.path));
 }
 
 void run_t::log_step(uform_trainer_step_stats_t const &stats, double seconds) {

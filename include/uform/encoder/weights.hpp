@@ -83,6 +83,7 @@ std::size_t count_parameters(model_options_t const &options) noexcept;
 struct model_notes_t {
     std::uint64_t step = 0, seed = 0;
     std::string_view objective, prefix_query, prefix_document;
+    std::span<metadata_entry_t const> more; // written as they are; reading leaves it empty
 };
 
 /** Checks sizes given from outside: hidden a positive multiple of 128, all within what this engine ever runs. */

@@ -2,7 +2,7 @@
  *  @file lipschitz.hpp
  *  @brief The Lipschitz regularizer: weight v^T Z^T Z v over unit rows, v their leading direction.
  *
- *  After spectral norm regularization (Yoshida and Miyato 2017): v is the unit vector of four power-iteration steps on
+ *  After spectral norm regularization (Yoshida and Miyato 2017): v is the unit vector of a few power-iteration steps on
  *  Z^T Z from a keyed normal start, and is held constant in the backward, where d_z_i = 2 weight (z_i . v) v. It runs
  *  over the world's rows, so it does not depend on how many processes there are.
  */
@@ -25,11 +25,10 @@ struct lipschitz_t {
     float weight = 0;
     std::uint64_t seed = 0;
     std::uint64_t step = 0;
+    std::size_t iterations = 4; // of the power method
 };
 
 namespace power {
-
-inline constexpr std::size_t steps_k = 4;
 
 /** direction [hidden] becomes Z^T Z direction over its norm; along [items] is Z direction. False where that is zero. */
 template <typename scalar_>
@@ -63,7 +62,7 @@ scalar_ lipschitz(lane_t &lane, lipschitz_t<scalar_> const &in, scalar_ *d_embed
     normalize_rows_to(items, hidden, hidden, in.embeddings, z, norms);
     keyed_t const keyed(in.seed, streams::lipschitz_k, in.step);
     for (std::size_t k = 0; k < hidden; ++k) direction[k] = real(keyed.normal(k));
-    for (std::size_t step = 0; step < power::steps_k; ++step)
+    for (std::size_t i = 0; i < in.iterations; ++i)
         if (!power::iterate(items, hidden, z, direction, along)) return 0;
 
     scalar_ loss = 0;

@@ -31,6 +31,7 @@ struct trainer_options_t {
     uform_regularizers_t regularizers {};
     schedule_t schedule {};
     std::uint64_t seed = 0;
+    std::string_view query_prefix, document_prefix; // bytes; borrowed until `start` returns
 
     bool masks() const noexcept { return objective != uform_objective_contrastive_k; }
     bool contrasts() const noexcept { return objective != uform_objective_masked_k; }
@@ -73,6 +74,8 @@ class trainer_t {
 
   private:
     friend class step_t;
+    failure_t keep_prefixes(trainer_options_t const &options) noexcept;
+    failure_t keep_escaped(std::string_view text, buffer_t<char> &target) noexcept;
     failure_t read_moments(std::string_view path) noexcept;
     failure_t write_moments(std::string_view path) const noexcept;
 
@@ -85,6 +88,7 @@ class trainer_t {
     std::uint64_t steps_done_ = 0;
     std::uint64_t moments_since_ = 0; // the step after which the moments started
     std::size_t dropped_ = 0;         // since stats were last read
+    buffer_t<char> query_prefix_, document_prefix_; // escaped, as the metadata holds them
 };
 
 } // namespace uform
