@@ -142,7 +142,7 @@ std::size_t peak_bytes() {
 }
 
 /** Runs `load` and checks what a refusal may cost. Sanitizers keep freed memory and take their time: there, survival
- * alone. */
+ *  alone. */
 template <typename load_>
 void expect_refusal(case_t const &c, load_ load) {
     std::size_t const before = peak_bytes();

@@ -1,7 +1,7 @@
 /**
  *  @file encode_unit.cpp
  *  @brief An item's bits through the C ABI: the same alone, in any batch, in any order, at any thread count, every way
- * of asking.
+ *  of asking.
  */
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 /**
  *  @file kit_classes.cpp
  *  @brief Every slot of every class this machine runs, against the serial kit over double; and the same bits for an
- * item alone, in any batch, on any number of threads.
+ *  item alone, in any batch, on any number of threads.
  *
  *  A case is one generic function, so that the class and the oracle run the very same calls. Tolerances count rounding:
  *  `narrow_k` is half a unit of BFloat16, `wide_k` of float, `depth` the length of the longest sum. Elementwise bounds

@@ -38,8 +38,8 @@ extern "C" {
 #define UFORM_VERSION_PATCH 0
 
 /* Every enum is an `int32_t` in both languages. In each, -1 is the `_unknown_k` sentinel that `*_from_name` answers for
- * a spelling it does not know, and "unknown" is what `*_name` answers for a value it does not know. Spellings are lower
- * case with hyphens, and `*_from_name(*_name(x))` is `x` for every enumerator. */
+ *  a spelling it does not know, and "unknown" is what `*_name` answers for a value it does not know. Spellings are lower
+ *  case with hyphens, and `*_from_name(*_name(x))` is `x` for every enumerator. */
 
 /** How a call stands or how it ended. Only `deferred` is not final. */
 typedef int32_t uform_status_t;

@@ -4,7 +4,7 @@
  *
  *  The vocabulary is Skylake's at half the width, without masks. Products widen both operands on their way to fused
  *  multiply-adds, so panels stay in BFloat16 and in the layout every class here reads. Everything is included before
- * the target region, so that no shared inline function is ever compiled with these instructions; kernels have internal
+ *  the target region, so that no shared inline function is ever compiled with these instructions; kernels have internal
  *  linkage.
  */
 #include <cstddef>

@@ -4,7 +4,7 @@
  *
  *  Local heads: column 0 of the residual stream starts as the constant 4, so column 0 of q and k acts as a bias before
  *  the rotation. A key turned by its place and a query turned by its place and by `offset` more agree most where they
- * lie `offset` apart; the fast pairs (j < 8 or 12) make that peak narrow.
+ *  lie `offset` apart; the fast pairs (j < 8 or 12) make that peak narrow.
  */
 #include <uform/encoder/initialize.hpp>
 

@@ -1,7 +1,7 @@
 /**
  *  @file safetensors.cpp
  *  @brief libFuzzer's entry to the checkpoint reader: whatever the bytes, it answers `malformed` or tensors inside
- * them.
+ *  them.
  */
 #include <cstdint>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 /**
  *  @file classes.hpp
  *  @brief The tables of the vectorized CPU classes, for `kit_of` alone. Whether the machine runs one is asked
- * elsewhere.
+ *  elsewhere.
  */
 #pragma once
 #include <uform/encoder/kit.hpp>

@@ -3,8 +3,8 @@
  *  @brief A fresh model's weights: keyed normals, and heads that look at their neighbours from the first step.
  *
  *  Every element depends on (seed, the tensor's name, its place) alone, so rows may be filled in any order by any
- * thread, a head added later moves nothing else, and the bits are the same on every machine. Used by the trainer at
- * step 0 and for heads that `initial` lacks.
+ *  thread, a head added later moves nothing else, and the bits are the same on every machine. Used by the trainer at
+ *  step 0 and for heads that `initial` lacks.
  */
 #pragma once
 #include <cstddef>

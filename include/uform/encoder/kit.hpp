@@ -128,7 +128,7 @@ struct kit_table_t {
 };
 
 /** The table of `class_`, or null where this build has no kernels for it. Whether the machine runs it is another
- * question. */
+ *  question. */
 kit_table_t const *kit_of(uform_cpu_class_t class_) noexcept;
 
 } // namespace uform

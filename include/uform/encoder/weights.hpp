@@ -34,9 +34,9 @@ enum class tensor_role_t : std::uint8_t {
     qkv_k,                     // a linear weight whose rows are q heads, k heads, v heads
     linear_k,                  // any other linear weight
     norm_k,                    // scales of an rmsnorm
-    pool_query_k,              //
+    pool_query_k,
     pool_output_k,             // the linear weight that starts at zero
-    bias_k,                    //
+    bias_k,
     inverse_temperature_k,     // per group
     log_inverse_temperature_k, // per group
     pair_bias_k,               // per group, added to a pair's logit
@@ -48,7 +48,7 @@ struct tensor_spec_t {
     char name_text[name_capacity_k] = {};
     std::size_t index = 0;   // place in the list, and in the file
     std::size_t rows = 0;    // 1 for a vector
-    std::size_t columns = 0; //
+    std::size_t columns = 0;
     std::size_t rank = 0;    // 2 for a matrix, 1 for a vector of `columns`
     std::size_t block = 0;   // of a tensor inside a block; zero outside
     tensor_role_t role = tensor_role_t::linear_k;

@@ -3,7 +3,7 @@
  *  @brief A training run: what it is made of, one optimizer step, saving and resuming.
  *
  *  A step is pack, corrupt, forward, losses, backward, reduce, update (docs/DESIGN.md). Its bits depend on the batch,
- * the seed and the step's number: not on threads, nor on how often the run was stopped and resumed with its moments.
+ *  the seed and the step's number: not on threads, nor on how often the run was stopped and resumed with its moments.
  */
 #pragma once
 #include <uform/train.h>

@@ -100,7 +100,7 @@ struct metadata_entry_t {
 /**
  *  Writes a checkpoint whose data streams in: `begin`, then `append` with the bytes of the tensors in their order, in
  *  pieces of any size, then `commit`. Any failure removes the temporary file; the file at `path` is the old one or the
- * new one, whole. Data starts at a multiple of 64 bytes.
+ *  new one, whole. Data starts at a multiple of 64 bytes.
  */
 class checkpoint_writer_t {
     replacing_file_t file_;

@@ -4,11 +4,11 @@
  *
  *  Used wherever a result must not depend on libm: rotary tables, keyed normals, losses, the serial kernels. Everything
  *  is +, -, *, / and bit operations in double, which IEEE 754 defines to the last bit (contraction is off
- * project-wide). A float argument is computed in double and rounded once, so it is the nearest float in all but about
- * one case in 10^7. Polynomials are the minimax ones of Sun's fdlibm: below 1 ulp of double for exp and log, sin and
- * cos likewise for |x| <= 2^20 radians, beyond which they answer NaN instead of noise. `std::complex<double>` is for
- * oracles: it uses the standard library. Nothing here reads errno, the rounding mode's name, or knows what it is used
- * for.
+ *  project-wide). A float argument is computed in double and rounded once, so it is the nearest float in all but about
+ *  one case in 10^7. Polynomials are the minimax ones of Sun's fdlibm: below 1 ulp of double for exp and log, sin and
+ *  cos likewise for |x| <= 2^20 radians, beyond which they answer NaN instead of noise. `std::complex<double>` is for
+ *  oracles: it uses the standard library. Nothing here reads errno, the rounding mode's name, or knows what it is used
+ *  for.
  */
 #pragma once
 #include <bit>

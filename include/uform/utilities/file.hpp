@@ -3,8 +3,8 @@
  *  @brief Files whole: mapped or read for reading, replaced atomically for writing.
  *
  *  Paths are OS bytes. Every refusal is `io` with the path and the system's reason in the detail; a path with a NUL
- * byte is `invalid_argument`. A mapping is private and read-only: whoever cuts the file short under it gets the
- * kernel's SIGBUS, so files are replaced by rename, never rewritten. Knows nothing of what the bytes mean.
+ *  byte is `invalid_argument`. A mapping is private and read-only: whoever cuts the file short under it gets the
+ *  kernel's SIGBUS, so files are replaced by rename, never rewritten. Knows nothing of what the bytes mean.
  */
 #pragma once
 #include <cstddef>

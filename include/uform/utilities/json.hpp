@@ -4,8 +4,8 @@
  *
  *  A thin cover over simdjson's DOM, which parses without recursion, validates UTF-8 and never throws here; its header
  *  stays inside json.cpp. Values are two-word cursors into the parsed document and live as long as the `json_t`.
- * Parsing takes up to 15 times the document's bytes of memory, so callers bound those first. What the keys mean is
- * theirs too.
+ *  Parsing takes up to 15 times the document's bytes of memory, so callers bound those first. What the keys mean is
+ *  theirs too.
  */
 #pragma once
 #include <cstddef>

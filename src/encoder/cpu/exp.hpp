@@ -3,7 +3,7 @@
  *  @brief Exponentials and logarithms of whole vectors: what softmax and SiLU are made of.
  *
  *  2^r on [-1/2, 1/2] is a polynomial of degree six, minimax in relative error with its value at zero kept exact: off
- * by 2.6e-9 before rounding, so the answers below are within two units in the last place of float.
+ *  by 2.6e-9 before rounding, so the answers below are within two units in the last place of float.
  */
 #pragma once
 
@@ -50,7 +50,7 @@ inline f32x_t log_of(f32x_t x) {
 
 /**
  *  1 + e^-x, what a logistic divides by; the argument is held where e^-x neither overflows nor vanishes, and a NaN
- * stays one. The product with log2(e) keeps its rounding error, so large arguments lose nothing.
+ *  stays one. The product with log2(e) keeps its rounding error, so large arguments lose nothing.
  */
 inline f32x_t one_plus_exp_of_minus(f32x_t x) {
     f32x_t const held = smaller(broadcast(87.0f), larger(broadcast(-87.0f), x));

@@ -1,7 +1,7 @@
 /**
  *  @file panel.hpp
  *  @brief Packing: row-major BFloat16 into the panels of tile.hpp, with the columns or the depth along the source's
- * rows.
+ *  rows.
  *
  *  One layout serves every class here: weights packed by one could be read by another. Past the source's edge a panel
  *  holds zeros, so products of any size run whole pairs and whole vectors.

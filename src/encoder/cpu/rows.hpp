@@ -1,7 +1,7 @@
 /**
  *  @file rows.hpp
  *  @brief Row-wise conversions around the tower: rounding, widening, unit rows, and the byte embedding's two
- * directions.
+ *  directions.
  */
 #pragma once
 
