@@ -156,7 +156,7 @@ failure_t init(uform_trainer_init_ram_t const &call, executor_t &executor) noexc
     uform_trainer_t const made = new (std::nothrow) uform_trainer_handle_t;
     if (!made) return fail(uform_status_out_of_memory_k, "memory for the trainer is out");
     made->executor = call.executor;
-    failure_t failure = made->trainer.start(options, cpu_class);
+    failure_t failure = made->trainer.start(options, cpu_class, executor);
     if (!failure && call.resume.length) failure = made->trainer.resume(text_of(call.resume), call.progress);
     if (!failure && call.initial.length) failure = made->trainer.warm_start(text_of(call.initial), call.progress);
     if (failure)

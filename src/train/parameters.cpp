@@ -34,20 +34,44 @@ failure_t parameters_t::allocate(model_options_t const &options) noexcept {
         moment_offsets_[spec.index] =
             std::exchange(moments, moments + padded(moment_sizes(spec.rows, spec.columns).total()));
     });
-    slabs_ = std::clamp<std::size_t>(slab_floats_k / elements_, 1, slabs_limit_k);
-    if (!narrow_.resize(narrow) || !wide_.resize(wide) || !moments_.resize(moments) ||
-        !gradients_.resize(slabs_ * elements_))
-        return out_of_memory();
-    for (std::size_t slab = 0; slab < slabs_; ++slab)
-        if (!towers_[slab].blocks.resize(options.geometry.depth)) return out_of_memory();
+    moments_count_ = moments;
+    if (!narrow_.resize(narrow) || !wide_.resize(wide)) return out_of_memory();
     for (tensor_spec_t const &spec : specs_) {
         if (spec.is_f32())
             bind_tensor<bf16_t const *, float const *>(masters_, spec, nullptr, this->wide(spec.index));
         else
             bind_tensor<bf16_t const *, float const *>(masters_, spec, this->narrow(spec.index), nullptr);
-        views_[spec.index] = view_of(spec);
     }
-    for (std::size_t slab = 0; slab < slabs_; ++slab) bind_gradients(slab);
+    return {};
+}
+
+failure_t parameters_t::allocate_gradients() noexcept {
+    if (slabs_) return {};
+    std::size_t const slabs = std::clamp<std::size_t>(slab_floats_k / elements_, 1, slabs_limit_k);
+    if (!moments_.resize(moments_count_) || !gradients_.resize(slabs * elements_)) return out_of_memory();
+    for (std::size_t slab = 0; slab < slabs; ++slab) {
+        if (!towers_[slab].blocks.resize(options_.geometry.depth)) return out_of_memory();
+        if (!bind_gradients(slab)) return out_of_memory();
+    }
+    slabs_ = slabs;
+    for (tensor_spec_t const &spec : specs_) views_[spec.index] = view_of(spec);
+    return {};
+}
+
+failure_t parameters_t::draw(initialization_t const &initialization, executor_t &executor) noexcept {
+    constexpr std::size_t rows_a_time = 64;
+    for (tensor_spec_t const &spec : specs_) {
+        std::size_t const chunks = (spec.rows + rows_a_time - 1) / rows_a_time;
+        failure_t const failure = executor.deal(chunks, [&](std::size_t chunk, lane_t &) {
+            std::size_t const first = chunk * rows_a_time, count = std::min(rows_a_time, spec.rows - first);
+            std::size_t const at = first * spec.columns;
+            if (spec.is_f32())
+                initialize_rows(spec, initialization, options_, {first, count}, wide(spec.index) + at);
+            else
+                initialize_rows(spec, initialization, options_, {first, count}, narrow(spec.index) + at);
+        });
+        if (failure) return failure;
+    }
     return {};
 }
 
@@ -66,9 +90,9 @@ tensor_view_t parameters_t::view_of(tensor_spec_t const &spec) const noexcept {
     return view;
 }
 
-void parameters_t::bind_gradients(std::size_t slab) noexcept {
+bool parameters_t::bind_gradients(std::size_t slab) noexcept {
     tower_tensors_t<float *, float *> d;
-    if (!d.blocks.resize(options_.geometry.depth)) return;
+    if (!d.blocks.resize(options_.geometry.depth)) return false;
     for (tensor_spec_t const &spec : specs_) {
         float *at = gradients_.data() + slab * elements_ + gradient_offsets_[spec.index];
         bind_tensor<float *, float *>(d, spec, at, at);
@@ -82,6 +106,7 @@ void parameters_t::bind_gradients(std::size_t slab) noexcept {
     tower.pool = {d.pool_query, d.pool_hidden, d.pool_output};
     tower.tokens_projection_sum = d.tokens_projection;
     tower.decoder_weight_sum = d.decoder_weight, tower.decoder_bias_sum = d.decoder_bias;
+    return true;
 }
 
 bool parameters_t::copy_master(tensor_spec_t const &spec, tensor_t const &tensor) noexcept {

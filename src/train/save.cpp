@@ -143,6 +143,7 @@ failure_t trainer_t::write_moments(std::string_view path) const noexcept {
 }
 
 failure_t trainer_t::save(std::string_view path, bool with_moments, uform_progress_t const &progress) noexcept {
+    with_moments = with_moments && parameters_.slabs(); // a run without a step has none
     char moments[path_limit_k], older[path_limit_k];
     if (!moments_path(path, steps_done_, moments)) return fail(uform_status_invalid_argument_k, "path is too long");
     std::uint64_t older_step = steps_done_; // of this run's last save here; another run's moments are not ours to remove
@@ -206,6 +207,7 @@ failure_t trainer_t::read_moments(std::string_view path) noexcept {
     char moments[path_limit_k];
     if (!moments_path(path, steps_done_, moments)) return fail(uform_status_invalid_argument_k, "resume is too long");
     if (::access(moments, F_OK) != 0) return {};
+    if (failure_t const failure = parameters_.allocate_gradients()) return failure;
     checkpoint_t checkpoint;
     if (failure_t const failure = checkpoint.open(moments)) return failure;
     if (failure_t const failure = same_schedule(checkpoint, options_)) return failure;

@@ -8,7 +8,8 @@
 
 namespace uform {
 
-failure_t trainer_t::start(trainer_options_t const &options, uform_cpu_class_t cpu_class) noexcept {
+failure_t trainer_t::start(trainer_options_t const &options, uform_cpu_class_t cpu_class,
+                           executor_t &executor) noexcept {
     options_ = options, kit_ = kit_of(cpu_class);
     options_.query_prefix = options_.document_prefix = {};
     if (failure_t const failure = keep_prefixes(options)) return failure;
@@ -17,13 +18,21 @@ failure_t trainer_t::start(trainer_options_t const &options, uform_cpu_class_t c
     initialization.seed = options.seed;
     initialization.contrastive_inverse_temperature = options.contrastive.inverse_temperature;
     initialization.contrastive_bias = options.contrastive.bias;
-    parameters_.draw(initialization, [](tensor_spec_t const &) { return true; });
-    if (!rotary_.build(options.model.geometry.context))
+    return parameters_.draw(initialization, executor);
+}
+
+/** What steps need and saving does not: gradients, moments, packed weights, rotations. Once. */
+failure_t trainer_t::prepare() noexcept {
+    if (tower_.is_laid_out()) return {};
+    if (failure_t const failure = parameters_.allocate_gradients()) return failure;
+    geometry_t const &geometry = options_.model.geometry;
+    if (!rotary_.build(geometry.context))
         return fail(uform_status_out_of_memory_k, "memory for the trainer is out");
-    return tower_.lay_out(*kit_, options.model.geometry, parameters_.masters(), options.model.token_width, true);
+    return tower_.lay_out(*kit_, geometry, parameters_.masters(), options_.model.token_width, true);
 }
 
 failure_t trainer_t::step(step_items_t const &items, executor_t &executor, uform_trainer_step_stats_t *stats) noexcept {
+    if (failure_t const failure = prepare()) return failure;
     return step_t(*this, items, executor).run(stats);
 }
 

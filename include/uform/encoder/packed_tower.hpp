@@ -32,6 +32,7 @@ class packed_tower_t {
         place_all(kit, geometry, masters, token_width); // points
         return {};
     }
+    bool is_laid_out() const noexcept { return memory_.size() != 0; }
     std::size_t bytes() const noexcept { return memory_.size() + weights.blocks.size() * sizeof(weights.blocks[0]); }
 
     /** Matrices to pack, so that threads can share them out: 4 a block, and the rest as one. */

@@ -12,6 +12,7 @@
 #include <uform/encoder/tower.hpp>
 #include <uform/encoder/weights.hpp>
 #include <uform/train/optimizer.hpp>
+#include <uform/utilities/executor.hpp>
 
 namespace uform {
 
@@ -20,19 +21,12 @@ class parameters_t {
     static constexpr std::size_t slabs_limit_k = 8;
     static constexpr std::size_t slab_floats_k = std::size_t(1) << 26; // of all slabs together: 256 MiB
 
-    /** Allocates for `options`; everything is zero until `draw` or a checkpoint fills it. */
+    /** Allocates the masters; they are zero until `draw` or a checkpoint fills them. */
     [[nodiscard]] failure_t allocate(model_options_t const &options) noexcept;
-    /** Draws the tensors for which `wanted(spec)`, from the initialization's seed. */
-    template <typename wanted_>
-    void draw(initialization_t const &initialization, wanted_ const &wanted) noexcept {
-        for (tensor_spec_t const &spec : specs_) {
-            if (!wanted(spec)) continue;
-            if (spec.is_f32())
-                initialize_rows(spec, initialization, options_, {0, spec.rows}, wide(spec.index));
-            else
-                initialize_rows(spec, initialization, options_, {0, spec.rows}, narrow(spec.index));
-        }
-    }
+    /** Allocates gradients and moments, once: a model that is only drawn and saved needs neither. */
+    [[nodiscard]] failure_t allocate_gradients() noexcept;
+    /** Draws every tensor from the initialization's seed, rows shared out over the executor. */
+    [[nodiscard]] failure_t draw(initialization_t const &initialization, executor_t &executor) noexcept;
     /** Copies a checkpoint's tensor where shape and scalar agree; false where they do not. */
     [[nodiscard]] bool copy_master(tensor_spec_t const &spec, tensor_t const &tensor) noexcept;
 
@@ -61,7 +55,7 @@ class parameters_t {
     parameters_t() noexcept = default;
 
   private:
-    void bind_gradients(std::size_t slab) noexcept;
+    [[nodiscard]] bool bind_gradients(std::size_t slab) noexcept;
     tensor_view_t view_of(tensor_spec_t const &spec) const noexcept;
 
     model_options_t options_;
@@ -77,6 +71,7 @@ class parameters_t {
     masters_t<float> masters_;
     tower_gradients_t<float> towers_[slabs_limit_k];
     std::size_t elements_ = 0; // of one slab
+    std::size_t moments_count_ = 0;
     std::size_t slabs_ = 0;
 };
 

@@ -57,7 +57,8 @@ class trainer_t {
     trainer_t() noexcept = default;
 
     /** Allocates and draws the weights of step zero. */
-    [[nodiscard]] failure_t start(trainer_options_t const &options, uform_cpu_class_t cpu_class) noexcept;
+    [[nodiscard]] failure_t start(trainer_options_t const &options, uform_cpu_class_t cpu_class,
+                                  executor_t &executor) noexcept;
     /** Replaces drawn tensors by those of a checkpoint whose name and shape match. */
     [[nodiscard]] failure_t warm_start(std::string_view path, uform_progress_t const &progress) noexcept;
     /** Goes on from a checkpoint of the same run, with its moments where they were saved beside it. */
@@ -74,6 +75,7 @@ class trainer_t {
 
   private:
     friend class step_t;
+    failure_t prepare() noexcept;
     failure_t keep_prefixes(trainer_options_t const &options) noexcept;
     failure_t keep_escaped(std::string_view text, buffer_t<char> &target) noexcept;
     failure_t read_moments(std::string_view path) noexcept;
