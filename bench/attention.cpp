@@ -53,7 +53,8 @@ void measure_attention(kit_table_t const &kit, std::size_t length, std::size_t h
     verify(kit, small);
     heads_t work(length, std::max<std::size_t>(1, 512 / length), heads);
     double const pairs = double(work.tokens) * double(length) * 64 * double(heads);
-    std::string const text = " of " + std::to_string(length) + " tokens, " + std::to_string(heads) + " heads";
+    std::string text = " of ";
+    text.append(std::to_string(length)).append(" tokens, ").append(std::to_string(heads)).append(" heads");
     report.line("attention" + text, 4 * pairs, [&] { work.forward(kit); });
     report.line("attention_backward" + text, 10 * pairs, [&] { work.backward(kit); });
 }
@@ -68,8 +69,13 @@ void measure_streams(kit_table_t const &kit, std::size_t tokens, std::size_t hid
     auto y = normal_values<bf16_t>(tokens * inner), wide = normal_values<bf16_t>(tokens * 2 * inner),
          d_wide = normal_values<bf16_t>(tokens * 2 * inner);
     auto const stream = [&](char const *name, double bytes, auto const &body) {
-        report.stream(std::string(name) + " " + std::to_string(hidden) + " wide, " + std::to_string(tokens) + " tokens",
-                      double(tokens), bytes * double(tokens), body);
+        std::string text = name;
+        text.append(" ")
+            .append(std::to_string(hidden))
+            .append(" wide, ")
+            .append(std::to_string(tokens))
+            .append(" tokens");
+        report.stream(text, double(tokens), bytes * double(tokens), body);
     };
     double const width = double(hidden);
     stream("rmsnorm", 6 * width,

@@ -63,6 +63,17 @@ __attribute__((target("avx2,fma"), noinline)) inline float haswell_loop(std::siz
 }
 #undef UFORM_PEAK_LOOP
 
+#endif
+
+/** What the portable class can hope for: separate multiplications and additions, as contraction is off. */
+inline float serial_loop(std::size_t repeats) {
+    float sums[32] = {}, factor = 1.5f;
+    for (std::size_t i = 0; i < repeats; ++i)
+        for (float &sum : sums) sum = sum * factor + factor;
+    for (float sum : sums) factor += sum;
+    return factor;
+}
+
 struct class_t {
     char const *name;
     kit_table_t const &table;
@@ -70,11 +81,15 @@ struct class_t {
     double flops; // of one repeat
 };
 inline class_t class_named(std::string const &name) {
+#if defined(__x86_64__)
+    if (name == "genoa") return {"genoa", genoa_table(), genoa_loop, 24 * 64};
     if (name == "skylake") return {"skylake", skylake_table(), skylake_loop, 24 * 32};
     if (name == "haswell") return {"haswell", haswell_table(), haswell_loop, 12 * 16};
-    return {"genoa", genoa_table(), genoa_loop, 24 * 64};
-}
 #endif
+    if (name == "serial") return {"serial", serial_table(), serial_loop, 32 * 2};
+    std::fprintf(stderr, "no class %s in this build\n", name.c_str());
+    std::exit(2);
+}
 
 /** Operations per second of products of registers, over a millisecond or two. */
 inline double peak_of(class_t const &each) {

@@ -58,8 +58,9 @@ void measure(kit_table_t const &kit, product_t size, report_t &report) {
     packed_t packed {nullptr, size.columns, size.depth};
     auto const memory = packed_bytes(kit, w, packed);
     double const flops = 2.0 * double(size.rows) * double(size.depth) * double(size.columns);
-    std::string const text =
-        " " + std::to_string(size.rows) + " x " + std::to_string(size.depth) + " x " + std::to_string(size.columns);
+    std::string text;
+    for (std::size_t part : {size.rows, size.depth, size.columns})
+        text.append(text.empty() ? " " : " x ").append(std::to_string(part));
     report.line("gemm" + text, flops, [&] { kit.gemm(lane, size.rows, a.data(), packed, y.data()); });
     report.line("gemm_wide" + text, flops,
                 [&] { kit.gemm_wide(lane, size.rows, a.data(), packed, wide.data(), wide.data()); });

@@ -82,6 +82,7 @@ struct class_t {
     bool runs;
 };
 std::vector<class_t> classes() {
+#if defined(__x86_64__)
     __builtin_cpu_init();
     bool const haswell = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     bool const skylake = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -89,6 +90,9 @@ std::vector<class_t> classes() {
     return {{haswell_table(), haswell},
             {skylake_table(), skylake},
             {genoa_table(), skylake && __builtin_cpu_supports("avx512bf16")}};
+#else
+    return {};
+#endif
 }
 
 /** A wide lane over plain threads. */
