@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs what a build needs from Debian's own packages, and only what is missing; says nothing when nothing is.
-# Usage: scripts/install.sh            as root, or as a user who has sudo
+# Usage: scripts/install.sh [PACKAGE ...]    as root, or as a user who has sudo; without names, what every build needs
 set -euo pipefail
 
 packages=(g++ cmake ninja-build ccache pkg-config libgtest-dev libbenchmark-dev libcli11-dev libfmt-dev
     libsimdjson-dev nlohmann-json3-dev python3 ca-certificates)
+[ $# -eq 0 ] || packages=("$@")
 
 fail() {
     printf 'install: %s\n' "$1" >&2

@@ -3,7 +3,7 @@
 # Usage: scripts/test.sh [--all] [--sanitize]
 #   (nothing)     release, then the threaded tests under ThreadSanitizer, then the whole suite under ASan and UBSan
 #   --sanitize    the two sanitized runs alone
-#   --all         also what takes long: the learning checks
+#   --all         also what takes long: the learning checks, emulated processors, a minute of fuzzing
 # The whole suite runs last, so that the output closes on ctest's own summary of all engine tests, not of a part.
 set -euo pipefail
 
@@ -55,6 +55,8 @@ fi
 if [ "$with_long" = yes ]; then
     [ "$with_release" = yes ] || build release
     scripts/check_learning.sh
+    scripts/check_emulated.sh
+    scripts/check_fuzz.sh 60
 fi
 
 build tsan

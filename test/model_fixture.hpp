@@ -1,10 +1,12 @@
 /**
  *  @file model_fixture.hpp
  *  @brief Small models for tests: weights from splitmix64, as test/golden/make_tower.py draws them, bound to a kit.
+ *
+ *  It needs no test framework, so that test/emulated can compile it for other processors.
  */
 #pragma once
-#include <gtest/gtest.h>
-
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,13 @@ inline double splitmix(std::uint64_t &state) { // in [-1, 1)
     std::uint64_t z = (state += 0x9e3779b97f4a7c15ull);
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull, z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
     return double((z ^ (z >> 31)) >> 11) * 0x1p-52 - 1.0;
+}
+
+/** Ends the program where a model could not even be made: nothing that follows would mean anything. */
+inline void require(bool condition) {
+    if (condition) return;
+    std::fputs("a test model could not be made\n", stderr);
+    std::exit(3);
 }
 
 /** A tower with owned masters; tensor i, counted in checkpoint order, draws from seed i. */
@@ -38,7 +47,7 @@ struct model_fixture_t {
         : kit(kit), geometry(geometry), token_width(token_width) {
         std::size_t const d = geometry.hidden, m = geometry.inner();
         std::uint64_t tensor = 0;
-        EXPECT_TRUE(masters.blocks.resize(geometry.depth));
+        require(masters.blocks.resize(geometry.depth));
         masters.embedding = matrix(tensor++, vocabulary_k * d);
         for (auto &block : masters.blocks) {
             block.attention_norm = scale(tensor++, d), block.qkv = matrix(tensor++, 3 * d * d);
@@ -49,9 +58,9 @@ struct model_fixture_t {
         masters.norm = scale(tensor++, d), masters.pool_query = matrix(tensor++, d);
         masters.pool_hidden = matrix(tensor++, d * d), masters.pool_output = matrix(tensor++, d * d);
         masters.tokens_projection = matrix(tensor++, token_width * d);
-        EXPECT_FALSE(tower.lay_out(kit, geometry, masters, token_width, false));
+        require(!tower.lay_out(kit, geometry, masters, token_width, false));
         tower.pack_everything(kit, masters);
-        EXPECT_TRUE(rotary.build(geometry.context));
+        require(rotary.build(geometry.context));
     }
 
     struct answers_t {
@@ -66,11 +75,11 @@ struct model_fixture_t {
         auto text_of = [&](std::size_t i) {
             return std::span<unsigned char const>((unsigned char const *)texts[i].data(), texts[i].size());
         };
-        EXPECT_TRUE(pack_texts(lane, rotary, texts.size(), text_of, batch));
+        require(pack_texts(lane, rotary, texts.size(), text_of, batch));
         std::size_t const tokens = batch.items.tokens(), d = geometry.hidden, items = texts.size();
         states_t<wide_t> states;
         pool_stash_t<wide_t> pool;
-        EXPECT_TRUE(states.claim(lane, geometry, tokens) && pool.claim(lane, geometry, batch.items));
+        require(states.claim(lane, geometry, tokens) && pool.claim(lane, geometry, batch.items));
         residuals_t<wide_t> residuals {lane.claim<wide_t>(tokens * d), 0};
         answers_t out;
         out.embeddings.resize(items * d), out.vectors.resize(tokens * token_width);
@@ -80,7 +89,7 @@ struct model_fixture_t {
         kit.normalize_rows(lane, items, d, d, out.embeddings.data(), out.embeddings.data(), norms.data());
         token_vectors_forward(kit, lane, tower.weights.tokens_projection, tokens, states.states, out.vectors.data(),
                               norms.data());
-        EXPECT_FALSE(lane.failed()) << lane.failure().message;
+        require(!lane.failed());
         out.states.assign(states.states, states.states + tokens * d);
         out.offsets.assign(batch.items.offsets.begin(), batch.items.offsets.end());
         return out;
@@ -98,5 +107,24 @@ struct model_fixture_t {
         return values.data();
     }
 };
+
+/** FNV-1a over every bit that a batch answers. */
+template <typename answers_>
+std::uint64_t hash_of(answers_ const &answers) {
+    std::uint64_t hash = 0xcbf29ce484222325ull;
+    auto absorb = [&](auto const &values) {
+        auto const *bytes = reinterpret_cast<unsigned char const *>(values.data());
+        for (std::size_t i = 0; i < values.size() * sizeof(values[0]); ++i)
+            hash = (hash ^ bytes[i]) * 0x100000001b3ull;
+    };
+    absorb(answers.embeddings), absorb(answers.states), absorb(answers.vectors);
+    return hash;
+}
+
+/** What the serial class answers to `serial_texts` with a model of 128 x 2, wherever it runs. */
+inline constexpr std::uint64_t serial_hash_k = 0x25ec925e9310b856ull;
+inline std::vector<std::string> serial_texts() {
+    return {"Hello, world", "a", "", "\u00fcber \u65e5\u672c\u8a9e", "0123456789abcdefghijklmnopqrstuvwxyz"};
+}
 
 } // namespace uform::test
