@@ -10,7 +10,8 @@
 namespace uform {
 
 void *scratch_t::claim_bytes(std::size_t bytes) noexcept {
-    std::size_t const rounded = (bytes + 63) / 64 * 64;
+    // At least one line: a buffer of zero bytes always resizes, so an empty claim would retry forever once memory is out.
+    std::size_t const rounded = std::max<std::size_t>((bytes + 63) / 64 * 64, 64);
     while (block_ < blocks_k) {
         if (blocks_[block_].size() >= used_ + rounded && blocks_[block_].size()) {
             void *memory = blocks_[block_].data() + used_;
