@@ -64,8 +64,9 @@ struct run_t {
         uform_executor_free(executor);
     }
 
-    /** Pairs of numbers written as words and as digits; a function of the step's number alone. */
-    void step(size_t number) {
+    /** Pairs of numbers written as words and as digits; a function of the step's number alone. `change` edits the call. */
+    template <typename change_>
+    void step(size_t number, change_ const &change) {
         static char const *const words[] = {"zero", "one", "two",   "three", "four",
                                             "five", "six", "seven", "eight", "nine"};
         std::string data;
@@ -87,9 +88,13 @@ struct run_t {
         call.contents.data = data.data(), call.contents.offsets = offsets.data();
         call.relations.attract.offsets = attract_offsets.data(), call.relations.attract.ids = attract.data();
         call.stats = &report;
+        change(call);
         uform_trainer_step(&call);
-        ASSERT_EQ(outcome.status, uform_status_success_k) << outcome.message << ": " << outcome.detail;
         stats.push_back(report);
+    }
+    void step(size_t number) {
+        step(number, [](uform_trainer_step_t &) {});
+        ASSERT_EQ(outcome.status, uform_status_success_k) << outcome.message << ": " << outcome.detail;
     }
     void steps(size_t first, size_t last) {
         for (size_t number = first; number < last; ++number) step(number);
@@ -153,6 +158,37 @@ TEST(trainer_unit, resume_equals_never_stopping) {
     EXPECT_TRUE(std::filesystem::exists(temporary("half.8.optimizer.safetensors")));
 }
 
+TEST(trainer_unit, steps_land_unit_embeddings) {
+    run_t run(2);
+    uform_arena_t arena = nullptr;
+    uform_arena_init_t init {&arena, run.executor, &run.outcome};
+    uform_arena_init(&init);
+    uform_rows_t rows {};
+    run.step(0, [&](uform_trainer_step_t &call) { call.embeddings = &rows, call.arena = arena; });
+    ASSERT_EQ(run.outcome.status, uform_status_success_k) << run.outcome.message << ": " << run.outcome.detail;
+    ASSERT_EQ(rows.count, 32u);
+    ASSERT_EQ(rows.columns, 128u);
+    for (size_t row = 0; row < rows.count; ++row) {
+        float const *values = reinterpret_cast<float const *>(static_cast<char const *>(rows.data) + row * rows.stride);
+        double squares = 0;
+        for (size_t column = 0; column < rows.columns; ++column) squares += double(values[column]) * values[column];
+        EXPECT_NEAR(squares, 1, 128 * 0x1p-23) << row; // each of 128 roundings moves the square by at most 2^-23
+    }
+    uform_arena_free(arena);
+}
+
+TEST(trainer_unit, masked_steps_read_no_contrastive_arguments) {
+    run_t run(1, uform_objective_masked_k);
+    std::vector<uint32_t> const groups(32, 3);
+    run.step(0, [&](uform_trainer_step_t &call) { call.temperature_groups = groups.data(); });
+    EXPECT_EQ(run.outcome.status, uform_status_success_k) << run.outcome.message;
+    uform_rows_t rows {};
+    run.step(1, [&](uform_trainer_step_t &call) { call.embeddings = &rows; });
+    EXPECT_EQ(run.outcome.status, uform_status_unsupported_k) << "nothing is scored";
+    run.step(1);
+    EXPECT_EQ(run.stats.back().step, 2u) << "a refused step is none";
+}
+
 TEST(trainer_unit, saved_models_load_and_encode) {
     run_t run(2);
     run.steps(0, 2);
@@ -162,6 +198,19 @@ TEST(trainer_unit, saved_models_load_and_encode) {
     load.model = &model, load.outcome = &run.outcome, load.path = view(path);
     uform_model_load_ram(&load);
     ASSERT_EQ(run.outcome.status, uform_status_success_k) << run.outcome.message << run.outcome.detail;
+    uform_arena_t arena = nullptr;
+    uform_arena_init_t init {&arena, nullptr, &run.outcome};
+    uform_arena_init(&init);
+    size_t const offsets[] = {0, 3, 3};
+    uform_rows_t rows {};
+    uform_text_encode_t encode {};
+    encode.model = model, encode.outcome = &run.outcome, encode.texts.data = "one", encode.texts.offsets = offsets;
+    encode.count = 2, encode.embeddings = &rows, encode.arena = arena;
+    uform_text_encode(&encode);
+    EXPECT_EQ(run.outcome.status, uform_status_success_k) << run.outcome.message << run.outcome.detail;
+    EXPECT_EQ(rows.count, 2u);
+    EXPECT_EQ(rows.columns, 128u);
+    uform_arena_free(arena);
     uform_model_free(model);
 }
 
