@@ -77,6 +77,7 @@ class trainer_t {
     failure_t keep_escaped(std::string_view text, buffer_t<char> &target) noexcept;
     failure_t read_moments(std::string_view path) noexcept;
     failure_t write_moments(std::string_view path) const noexcept;
+    failure_t write_weights(std::string_view path, uform_progress_t const &progress) const noexcept;
 
     trainer_options_t options_;
     kit_table_t const *kit_ = nullptr;
