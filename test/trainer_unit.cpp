@@ -41,7 +41,7 @@ struct run_t {
 
     explicit run_t(size_t threads, uform_objective_t objective = uform_objective_contrastive_k,
                    std::string const &resume = "", uform_cpu_class_t cpu_class = uform_cpu_class_derived_k,
-                   size_t steps = 12) {
+                   size_t steps = 12, uform_status_t expected = uform_status_success_k) {
         uform_executor_for_ram_t make {};
         make.executor = &executor, make.outcome = &outcome, make.threads = threads, make.cpu_class = cpu_class;
         uform_executor_for_ram(&make);
@@ -57,14 +57,14 @@ struct run_t {
         init.regularizers.coding_rate_weight = 0.02f;
         init.schedule.steps = steps, init.schedule.learning_rate = 3e-3f, init.schedule.warmup_steps = 2;
         uform_trainer_init_ram(&init);
-        EXPECT_EQ(outcome.status, uform_status_success_k) << outcome.message << ": " << outcome.detail;
+        EXPECT_EQ(outcome.status, expected) << outcome.message << ": " << outcome.detail;
     }
     ~run_t() {
         uform_trainer_free(trainer);
         uform_executor_free(executor);
     }
 
-    /** Pairs of numbers written as words and as digits; a function of the step's number alone. `change` edits the call. */
+    /** Pairs of numbers written as words and as digits; a function of the step's number. `change` edits the call. */
     template <typename change_>
     void step(size_t number, change_ const &change) {
         static char const *const words[] = {"zero", "one", "two",   "three", "four",
@@ -99,11 +99,11 @@ struct run_t {
     void steps(size_t first, size_t last) {
         for (size_t number = first; number < last; ++number) step(number);
     }
-    std::string save(char const *name, uform_progress_t progress = {}) {
+    std::string save(char const *name, uform_progress_t progress = {}, bool optimizer = true) {
         std::string const path = temporary(name);
         uform_trainer_save_t call {};
         call.trainer = trainer, call.executor = executor, call.outcome = &outcome, call.path = view(path),
-        call.optimizer = true, call.progress = progress;
+        call.optimizer = optimizer, call.progress = progress;
         uform_trainer_save(&call);
         if (progress.callback) return path; // whose answer is the test's to judge
         EXPECT_EQ(outcome.status, uform_status_success_k) << outcome.message << ": " << outcome.detail;
@@ -157,6 +157,28 @@ TEST(trainer_unit, resume_equals_never_stopping) {
     EXPECT_TRUE(expected == resumed);
     EXPECT_FALSE(std::filesystem::exists(temporary("half.5.optimizer.safetensors"))); // the older moments went
     EXPECT_TRUE(std::filesystem::exists(temporary("half.8.optimizer.safetensors")));
+}
+
+TEST(trainer_unit, resume_refuses_what_is_not_its_run) {
+    uform_objective_t const contrastive = uform_objective_contrastive_k;
+    uform_cpu_class_t const derived = uform_cpu_class_derived_k;
+    std::string path;
+    {
+        run_t run(1);
+        run.steps(0, 2);
+        path = run.save("other.safetensors");
+        run_t other(1); // the same seed and step, other data; its weights land beside the first one's moments
+        other.steps(3, 5);
+        EXPECT_EQ(other.save("other.safetensors", {}, false), path);
+    }
+    run_t moments(1, contrastive, path, derived, 12, uform_status_config_mismatch_k);
+    EXPECT_NE(std::string(moments.outcome.detail).find("other.2.optimizer.safetensors"), std::string::npos);
+    std::filesystem::remove(temporary("other.2.optimizer.safetensors"));
+    run_t anew(1, contrastive, path);
+    run_t schedule(1, contrastive, path, derived, 13, uform_status_config_mismatch_k);
+    EXPECT_STREQ(schedule.outcome.detail, "schedule.steps: saved 12, asked 13");
+    run_t objective(1, uform_objective_joint_k, path, derived, 12, uform_status_config_mismatch_k);
+    EXPECT_EQ(objective.trainer, nullptr);
 }
 
 TEST(trainer_unit, stopped_saves_leave_the_pair_before) {

@@ -3,7 +3,7 @@
  *  @brief A run on disk: the checkpoint that is served, and beside it the moments of the same step.
  *
  *      name.safetensors                     weights, step, seed, objective
- *      name.<step>.optimizer.safetensors    the moments, the schedule, the step they started from
+ *      name.<step>.optimizer.safetensors    the moments, the schedule, the step they started from, which weights
  *
  *  The moments of a step are complete and synced before the checkpoint is renamed into place, and the older moments go
  *  after it, so a crash at any moment leaves a pair that matches.
@@ -95,7 +95,25 @@ failure_t same_schedule(checkpoint_t const &checkpoint, trainer_options_t const 
     return {};
 }
 
+/** FNV-1a over words of 8 bytes: tells weights apart, not forgeries. */
+std::uint64_t fingerprint(std::uint64_t hash, std::span<std::byte const> bytes) noexcept {
+    for (; !bytes.empty(); bytes = bytes.subspan(std::min<std::size_t>(bytes.size(), 8))) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, bytes.data(), std::min<std::size_t>(bytes.size(), 8));
+        hash = (hash ^ word) * 0x100000001b3u;
+    }
+    return hash;
+}
+
 } // namespace
+
+/** Of all masters: what says that moments and a checkpoint are of one moment, where two runs share seed and step. */
+std::uint64_t trainer_t::weights_fingerprint() const noexcept {
+    std::uint64_t hash = 0xcbf29ce484222325u;
+    for (tensor_spec_t const &spec : parameters_.specs())
+        hash = fingerprint(hash, parameters_.master_bytes(spec.index));
+    return hash;
+}
 
 /** Metadata is text, prefixes are bytes: what is not printable ASCII becomes \\xHH, a backslash two. */
 failure_t trainer_t::keep_prefixes(trainer_options_t const &options) noexcept {
@@ -136,6 +154,7 @@ failure_t trainer_t::write_moments(std::string_view path) const noexcept {
     }
     notes_t notes;
     notes.add("step", steps_done_), notes.add("moments.since", moments_since_);
+    notes.add("weights.fingerprint", weights_fingerprint());
     notes.add("seed", std::uint64_t(options_.seed)), add_schedule(notes, options_);
     checkpoint_writer_t writer;
     if (failure_t const failure = writer.begin(path, layouts.span(), notes.entries())) return failure;
@@ -223,6 +242,10 @@ failure_t trainer_t::read_moments(std::string_view path) noexcept {
     if (failure_t const failure = checkpoint.open(moments)) return failure;
     if (failure_t const failure = same_schedule(checkpoint, options_)) return failure;
     if (failure_t const failure = same_number("seed", number_of(checkpoint, "seed"), options_.seed)) return failure;
+    if (checkpoint.metadata("weights.fingerprint") && // files before it have none
+        number_of(checkpoint, "weights.fingerprint") != weights_fingerprint())
+        return fail(uform_status_config_mismatch_k, "the moments beside the checkpoint are of other weights",
+                    "remove %.200s to start them anew", moments);
     for (tensor_spec_t const &spec : parameters_.specs()) {
         tensor_t const *tensor = checkpoint.find(spec.name());
         std::span<float> const target = parameters_.moments(spec.index);

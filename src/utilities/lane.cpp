@@ -10,7 +10,7 @@
 namespace uform {
 
 void *scratch_t::claim_bytes(std::size_t bytes) noexcept {
-    // At least one line: a buffer of zero bytes always resizes, so an empty claim would retry forever once memory is out.
+    // At least one line: a buffer of zero bytes always resizes, so an empty claim would retry forever without memory.
     std::size_t const rounded = std::max<std::size_t>((bytes + 63) / 64 * 64, 64);
     while (block_ < blocks_k) {
         if (blocks_[block_].size() >= used_ + rounded && blocks_[block_].size()) {
