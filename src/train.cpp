@@ -39,8 +39,6 @@ constexpr named_t tier_names_k[] = {{uform_multimem_tier_none_k, "none"},
                                     {uform_multimem_tier_peer_k, "peer"},
                                     {uform_multimem_tier_multicast_k, "multicast"}};
 
-bool has_kernels(uform_cpu_class_t cpu_class) noexcept { return kit_of(cpu_class) != nullptr; }
-
 failure_t refuse(char const *message) noexcept { return fail(uform_status_invalid_argument_k, message); }
 failure_t unsupported(char const *message) noexcept { return fail(uform_status_unsupported_k, message); }
 
