@@ -41,7 +41,7 @@ struct run_t {
 
     explicit run_t(size_t threads, uform_objective_t objective = uform_objective_contrastive_k,
                    std::string const &resume = "", uform_cpu_class_t cpu_class = uform_cpu_class_derived_k,
-                   size_t steps = 12, uform_status_t expected = uform_status_success_k) {
+                   size_t steps = 12, uform_status_t expected = uform_status_success_k, size_t rows = 64) {
         uform_executor_for_ram_t make {};
         make.executor = &executor, make.outcome = &outcome, make.threads = threads, make.cpu_class = cpu_class;
         uform_executor_for_ram(&make);
@@ -50,7 +50,7 @@ struct run_t {
         static size_t const widths[] = {64, 128};
         init.trainer = &trainer, init.executor = executor, init.outcome = &outcome, init.resume = view(resume);
         init.depth = 2, init.hidden = 128, init.objective = objective, init.seed = 7;
-        init.batch.max_rows_per_device = 64, init.batch.max_segments_per_device = 64,
+        init.batch.max_rows_per_device = rows, init.batch.max_segments_per_device = 64,
         init.batch.max_columns_per_row = 64;
         init.contrastive.pair_loss = uform_pair_loss_form_softmax_k, init.contrastive.inverse_temperature = 10;
         init.contrastive.matryoshka_dimensions = widths, init.contrastive.matryoshka_dimensions_count = 2;
@@ -128,9 +128,9 @@ TEST(trainer_unit, masked_text_learns_its_unigrams) {
 }
 
 TEST(trainer_unit, threads_change_no_bit) {
-    std::string saved[3];
-    size_t const threads[] = {1, 2, 3};
-    for (int i = 0; i < 3; ++i) {
+    std::string saved[4];
+    size_t const threads[] = {1, 2, 3, 9}; // nine are more than slabs: one chunk at a time then goes over all of them
+    for (int i = 0; i < 4; ++i) {
         run_t run(threads[i], uform_objective_joint_k);
         run.steps(0, 4);
         saved[i] = read_file(run.save("threads.safetensors"));
@@ -138,6 +138,41 @@ TEST(trainer_unit, threads_change_no_bit) {
     }
     EXPECT_TRUE(saved[0] == saved[1]);
     EXPECT_TRUE(saved[0] == saved[2]);
+    EXPECT_TRUE(saved[0] == saved[3]);
+}
+
+/** A step of texts of these lengths, the i-th of letter i, with weighted attract edges. */
+struct lettered_step_t {
+    std::string data;
+    std::vector<size_t> offsets {0};
+    std::vector<size_t> edge_offsets;
+    std::vector<uint32_t> ids;
+    std::vector<float> weights;
+
+    void add(size_t length, char letter) { data.append(length, letter), offsets.push_back(data.size()); }
+    void operator()(uform_trainer_step_t &call) const {
+        call.count = offsets.size() - 1, call.contents.data = data.data(), call.contents.offsets = offsets.data();
+        call.relations.attract = {edge_offsets.data(), ids.data(), weights.data()};
+    }
+};
+
+TEST(trainer_unit, dropped_items_leave_no_trace) {
+    // Two rows of 64: the first two texts fill one each but for four bytes, the third finds no room, the last one does.
+    lettered_step_t given, kept;
+    given.add(60, 'a'), given.add(60, 'b'), given.add(60, 'c'), given.add(4, 'd');
+    given.edge_offsets = {0, 1, 3, 4, 6}, given.ids = {1, 0, 2, 3, 0, 2}, given.weights = {1, 2, 0.5f, 1, 3, 1};
+    kept.add(60, 'a'), kept.add(60, 'b'), kept.add(4, 'd');
+    kept.edge_offsets = {0, 1, 2, 3}, kept.ids = {1, 0, 0}, kept.weights = {1, 2, 3};
+    std::string saved[2];
+    for (size_t i = 0; i < 2; ++i) {
+        run_t run(1, uform_objective_contrastive_k, "", uform_cpu_class_derived_k, 12, uform_status_success_k, 2);
+        run.step(0, i ? kept : given);
+        ASSERT_EQ(run.outcome.status, uform_status_success_k) << run.outcome.message << ": " << run.outcome.detail;
+        EXPECT_EQ(run.stats.back().dropped, i ? 0u : 1u);
+        EXPECT_EQ(run.stats.back().tokens, 124u);
+        saved[i] = read_file(run.save("dropped.safetensors"));
+    }
+    EXPECT_TRUE(saved[0] == saved[1]);
 }
 
 TEST(trainer_unit, resume_equals_never_stopping) {
