@@ -106,10 +106,11 @@ failure_t refuse_absent_terms(uform_trainer_init_ram_t const &call) noexcept {
     return {};
 }
 
+template <literal_t field_>
 failure_t check_prefix(uform_bytes_view_t prefix, std::size_t context) noexcept {
-    if (failure_t const failure = check_bytes<"prefix">(prefix)) return failure;
+    if (failure_t const failure = check_bytes<field_>(prefix)) return failure;
     if (prefix.length < context) return {};
-    return refuse("query_prefix and document_prefix must be shorter than batch.max_columns_per_row");
+    return uform::refuse<field_, " must be shorter than batch.max_columns_per_row">();
 }
 
 failure_t resolve(uform_trainer_init_ram_t const &call, trainer_options_t &options) noexcept {
@@ -127,8 +128,9 @@ failure_t resolve(uform_trainer_init_ram_t const &call, trainer_options_t &optio
     options.model.decoder = options.masks();
     if (options.contrasts())
         if (failure_t const failure = resolve_contrastive(call, options)) return failure;
-    for (uform_bytes_view_t const prefix : {call.query_prefix, call.document_prefix})
-        if (failure_t const failure = check_prefix(prefix, call.batch.max_columns_per_row)) return failure;
+    std::size_t const context = call.batch.max_columns_per_row;
+    if (failure_t const failure = check_prefix<"query_prefix">(call.query_prefix, context)) return failure;
+    if (failure_t const failure = check_prefix<"document_prefix">(call.document_prefix, context)) return failure;
     options.query_prefix = text_of(call.query_prefix), options.document_prefix = text_of(call.document_prefix);
     options.masking = masking_of(call.masking);
     if (options.masks())
