@@ -64,7 +64,7 @@ build tsan
 if setarch "$(uname -m)" --addr-no-randomize true 2>/dev/null; then
     launcher=(setarch "$(uname -m)" --addr-no-randomize)
 fi
-check tsan --tests-regex 'executor|encode|trainer|threads'
+check tsan --tests-regex 'executor|encode|trainer|call'
 launcher=()
 
 build asan

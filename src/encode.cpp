@@ -54,9 +54,7 @@ failure_t text_encode(uform_text_encode_t const &call, executor_t &executor) noe
     arena_t &arena = call.arena->arena;
     text_encode_job_t job;
     job.model = &call.model->model;
-    std::size_t const nothing[1] = {0};
-    job.data = static_cast<unsigned char const *>(call.texts.data);
-    job.offsets = call.count ? call.texts.offsets : nothing, job.count = call.count;
+    job.texts = tape_t<unsigned char>(call.texts, call.count);
     job.scalar = call.outputs_scalar ? call.outputs_scalar : uform_scalar_f32_k;
     job.progress = call.progress;
 

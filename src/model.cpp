@@ -18,8 +18,6 @@ constexpr named_t modality_names_k[] = {{uform_modality_text_k, "text"},
                                         {uform_modality_video_k, "video"},
                                         {uform_modality_audio_k, "audio"}};
 
-bool has_kernels(uform_cpu_class_t cpu_class) noexcept { return kit_of(cpu_class) != nullptr; }
-
 /** What both loads refuse alike. */
 template <typename call_>
 failure_t check_load(call_ const &call) noexcept {

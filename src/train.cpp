@@ -39,8 +39,6 @@ constexpr named_t tier_names_k[] = {{uform_multimem_tier_none_k, "none"},
                                     {uform_multimem_tier_peer_k, "peer"},
                                     {uform_multimem_tier_multicast_k, "multicast"}};
 
-bool has_kernels(uform_cpu_class_t cpu_class) noexcept { return kit_of(cpu_class) != nullptr; }
-
 failure_t refuse(char const *message) noexcept { return fail(uform_status_invalid_argument_k, message); }
 failure_t unsupported(char const *message) noexcept { return fail(uform_status_unsupported_k, message); }
 
@@ -108,10 +106,11 @@ failure_t refuse_absent_terms(uform_trainer_init_ram_t const &call) noexcept {
     return {};
 }
 
+template <literal_t field_>
 failure_t check_prefix(uform_bytes_view_t prefix, std::size_t context) noexcept {
-    if (failure_t const failure = check_bytes<"prefix">(prefix)) return failure;
+    if (failure_t const failure = check_bytes<field_>(prefix)) return failure;
     if (prefix.length < context) return {};
-    return refuse("query_prefix and document_prefix must be shorter than batch.max_columns_per_row");
+    return uform::refuse<field_, " must be shorter than batch.max_columns_per_row">();
 }
 
 failure_t resolve(uform_trainer_init_ram_t const &call, trainer_options_t &options) noexcept {
@@ -129,8 +128,9 @@ failure_t resolve(uform_trainer_init_ram_t const &call, trainer_options_t &optio
     options.model.decoder = options.masks();
     if (options.contrasts())
         if (failure_t const failure = resolve_contrastive(call, options)) return failure;
-    for (uform_bytes_view_t const prefix : {call.query_prefix, call.document_prefix})
-        if (failure_t const failure = check_prefix(prefix, call.batch.max_columns_per_row)) return failure;
+    std::size_t const context = call.batch.max_columns_per_row;
+    if (failure_t const failure = check_prefix<"query_prefix">(call.query_prefix, context)) return failure;
+    if (failure_t const failure = check_prefix<"document_prefix">(call.document_prefix, context)) return failure;
     options.query_prefix = text_of(call.query_prefix), options.document_prefix = text_of(call.document_prefix);
     options.masking = masking_of(call.masking);
     if (options.masks())
@@ -199,7 +199,8 @@ failure_t check_step_items(uform_trainer_step_t const &call, trainer_options_t c
             failure.item = i;
             return failure;
         }
-        if (call.temperature_groups && call.temperature_groups[i] >= options.contrastive.temperature_groups) {
+        if (options.contrasts() && call.temperature_groups &&
+            call.temperature_groups[i] >= options.contrastive.temperature_groups) {
             failure_t failure = refuse("temperature_groups must be below contrastive.temperature_groups");
             failure.item = i;
             return failure;
@@ -214,6 +215,7 @@ failure_t check_step(uform_trainer_step_t const &call) noexcept {
     if (call.executor != call.trainer->executor) return refuse("executor is not the one the trainer was made on");
     if (failure_t const failure = check_step_items(call, options)) return failure;
     if (call.embeddings) {
+        if (!options.contrasts()) return unsupported("embeddings are scored by contrastive and joint steps alone");
         if (!call.arena) return refuse("arena must not be NULL where embeddings are asked for");
         if (failure_t const failure = check_outputs_scalar(call.outputs_scalar, true)) return failure;
     }
@@ -226,18 +228,22 @@ failure_t check_step(uform_trainer_step_t const &call) noexcept {
     return {};
 }
 
-/** The scored rows in the scalar asked for, in the arena. */
-failure_t land_embeddings(uform_trainer_step_t const &call, float const *rows, std::size_t hidden) noexcept {
-    uform_scalar_t const scalar = call.outputs_scalar ? call.outputs_scalar : uform_scalar_f32_k;
-    std::size_t const stride = hidden * uform_scalar_bytes(scalar);
-    std::byte *data = call.arena->arena.claim<std::byte>(call.count * stride);
-    if (!data) return fail(uform_status_out_of_memory_k, "memory for embeddings is out");
-    for (std::size_t i = 0; i < call.count; ++i)
-        if (!land_row(scalar, rows + i * hidden, hidden, data + i * stride))
-            return fail(uform_status_internal_k, "an embedding does not stay finite");
+/** Where the scored rows will land: claimed before the step, which no lack of memory may then turn into a failure. */
+uform_rows_t claim_embeddings(uform_trainer_step_t const &call, std::size_t hidden) noexcept {
     uform_rows_t view {};
-    view.data = data, view.count = call.count, view.columns = hidden, view.stride = stride, view.scalar = scalar;
-    *call.embeddings = view;
+    view.count = call.count, view.columns = hidden;
+    view.scalar = call.outputs_scalar ? call.outputs_scalar : uform_scalar_f32_k;
+    view.stride = hidden * uform_scalar_bytes(view.scalar);
+    view.data = call.arena->arena.claim<std::byte>(view.count * view.stride);
+    return view;
+}
+
+/** The scored rows in the scalar asked for. */
+failure_t land_embeddings(float const *rows, uform_rows_t const &view) noexcept {
+    auto *const data = static_cast<std::byte *>(const_cast<void *>(view.data)); // the arena's, claimed above
+    for (std::size_t i = 0; i < view.count; ++i)
+        if (!land_row(view.scalar, rows + i * view.columns, view.columns, data + i * view.stride))
+            return fail(uform_status_internal_k, "an embedding does not stay finite");
     return {};
 }
 
@@ -245,19 +251,22 @@ failure_t step(uform_trainer_step_t const &call, executor_t &executor) noexcept 
     trainer_t &trainer = call.trainer->trainer;
     std::size_t const hidden = trainer.options().model.geometry.hidden;
     step_items_t items;
-    items.data = static_cast<unsigned char const *>(call.contents.data);
-    items.offsets = call.contents.offsets, items.count = call.count;
+    items.texts = tape_t<unsigned char>(call.contents, call.count);
     if (call.bags) items.bags = {call.bags, call.count};
     if (call.temperature_groups) items.temperature_groups = {call.temperature_groups, call.count};
     items.relations = relations_of(call, trainer.options());
     buffer_t<float> rows;
-    if (call.embeddings && !rows.resize(call.count * hidden))
+    uform_rows_t landed {};
+    if (call.embeddings) landed = claim_embeddings(call, hidden);
+    if (call.embeddings && (!landed.data || !rows.resize(call.count * hidden)))
         return fail(uform_status_out_of_memory_k, "memory for embeddings is out");
     items.embeddings = rows.data();
     uform_trainer_step_stats_t stats;
     if (failure_t const failure = trainer.step(items, executor, call.stats ? &stats : nullptr)) return failure;
-    if (call.embeddings)
-        if (failure_t const failure = land_embeddings(call, rows.data(), hidden)) return failure;
+    if (call.embeddings) {
+        if (failure_t const failure = land_embeddings(rows.data(), landed)) return failure;
+        *call.embeddings = landed;
+    }
     if (call.stats) *call.stats = stats;
     return {};
 }

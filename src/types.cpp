@@ -22,8 +22,6 @@ constexpr named_t completion_names_k[] = {{uform_completion_blocking_k, "blockin
                                           {uform_completion_queued_k, "queued"}};
 constexpr named_t mood_names_k[] = {{uform_mood_spinning_k, "spinning"}, {uform_mood_parked_k, "parked"}};
 
-bool has_kernels(uform_cpu_class_t cpu_class) noexcept { return kit_of(cpu_class) != nullptr; }
-
 std::size_t usable_cores(core_set_t const &cores) noexcept { return std::min(cores.count(), quota_cores()); }
 
 /** Leaves in `cores` what affinity allows of the named NUMA nodes. */

@@ -101,6 +101,12 @@ TEST(masking_unit, edges) {
     for (std::uint16_t id : out.ids) EXPECT_EQ(id, mask_token_k);
     all.token_mean_span = 1e30f;
     EXPECT_EQ(corrupt(text_of(50), {1, 1, 1}, all).positions.size(), 50u);
+    all.token_mask_probability = 0.25f; // spans without an end: a few, where the default mean makes sixty
+    auto const positions = corrupt(text_of(4000), {1, 1, 1}, all).positions;
+    ASSERT_EQ(positions.size(), 1000u);
+    std::size_t runs = 1;
+    for (std::size_t i = 1; i < positions.size(); ++i) runs += positions[i] != positions[i - 1] + 1;
+    EXPECT_LT(runs, 10u);
 }
 
 TEST(masking_unit, units_are_chosen_evenly) {

@@ -59,6 +59,7 @@ TEST(packing_unit, drops) {
     EXPECT_EQ(pack({0, 10, 9, 0}, {1}).packing.dropped, 1u);
     EXPECT_EQ(pack({1, 0, 9, 0}, {1}).packing.dropped, 1u);
     EXPECT_EQ(pack({1, 10, 9, 0}, {}).packing.placed, 0u);
+    EXPECT_EQ(pack({SIZE_MAX, 10, 9, 0}, {9, 9, 9}).packing.rows, 3u) << "a limit takes no memory";
 }
 
 TEST(packing_unit, promises) {

@@ -69,8 +69,8 @@ TEST(tower_unit, bfloat16_stays_near_double) {
     auto const expected = golden();
     model_fixture_t<kit_table_t> model(serial_table(), geometry_of(expected), expected["token_width"]);
     lane_t lane;
-    // Half a unit of BFloat16 is 2^-9; a block rounds its weights and eight activations, the heads three more, and each
-    // rounding passes on with a gain near one.
+    // A rounding to BFloat16 moves a value by 2^-8 of it at most and by 2^-9 in the mean, which a row's norm sees; a
+    // block rounds its weights and eight activations, the heads three more, each with a gain near one.
     double const roundings = double(model.geometry.depth) * 12 + 4;
     EXPECT_LT(worst_error(model.encode(lane, texts_of(expected)), expected), 0x1p-9 * roundings);
 }

@@ -41,7 +41,7 @@ struct run_t {
 
     explicit run_t(size_t threads, uform_objective_t objective = uform_objective_contrastive_k,
                    std::string const &resume = "", uform_cpu_class_t cpu_class = uform_cpu_class_derived_k,
-                   size_t steps = 12) {
+                   size_t steps = 12, uform_status_t expected = uform_status_success_k, size_t rows = 64) {
         uform_executor_for_ram_t make {};
         make.executor = &executor, make.outcome = &outcome, make.threads = threads, make.cpu_class = cpu_class;
         uform_executor_for_ram(&make);
@@ -50,22 +50,23 @@ struct run_t {
         static size_t const widths[] = {64, 128};
         init.trainer = &trainer, init.executor = executor, init.outcome = &outcome, init.resume = view(resume);
         init.depth = 2, init.hidden = 128, init.objective = objective, init.seed = 7;
-        init.batch.max_rows_per_device = 64, init.batch.max_segments_per_device = 64,
+        init.batch.max_rows_per_device = rows, init.batch.max_segments_per_device = 64,
         init.batch.max_columns_per_row = 64;
         init.contrastive.pair_loss = uform_pair_loss_form_softmax_k, init.contrastive.inverse_temperature = 10;
         init.contrastive.matryoshka_dimensions = widths, init.contrastive.matryoshka_dimensions_count = 2;
         init.regularizers.coding_rate_weight = 0.02f;
         init.schedule.steps = steps, init.schedule.learning_rate = 3e-3f, init.schedule.warmup_steps = 2;
         uform_trainer_init_ram(&init);
-        EXPECT_EQ(outcome.status, uform_status_success_k) << outcome.message << ": " << outcome.detail;
+        EXPECT_EQ(outcome.status, expected) << outcome.message << ": " << outcome.detail;
     }
     ~run_t() {
         uform_trainer_free(trainer);
         uform_executor_free(executor);
     }
 
-    /** Pairs of numbers written as words and as digits; a function of the step's number alone. */
-    void step(size_t number) {
+    /** Pairs of numbers written as words and as digits; a function of the step's number. `change` edits the call. */
+    template <typename change_>
+    void step(size_t number, change_ const &change) {
         static char const *const words[] = {"zero", "one", "two",   "three", "four",
                                             "five", "six", "seven", "eight", "nine"};
         std::string data;
@@ -87,19 +88,24 @@ struct run_t {
         call.contents.data = data.data(), call.contents.offsets = offsets.data();
         call.relations.attract.offsets = attract_offsets.data(), call.relations.attract.ids = attract.data();
         call.stats = &report;
+        change(call);
         uform_trainer_step(&call);
-        ASSERT_EQ(outcome.status, uform_status_success_k) << outcome.message << ": " << outcome.detail;
         stats.push_back(report);
+    }
+    void step(size_t number) {
+        step(number, [](uform_trainer_step_t &) {});
+        ASSERT_EQ(outcome.status, uform_status_success_k) << outcome.message << ": " << outcome.detail;
     }
     void steps(size_t first, size_t last) {
         for (size_t number = first; number < last; ++number) step(number);
     }
-    std::string save(char const *name) {
+    std::string save(char const *name, uform_progress_t progress = {}, bool optimizer = true) {
         std::string const path = temporary(name);
         uform_trainer_save_t call {};
         call.trainer = trainer, call.executor = executor, call.outcome = &outcome, call.path = view(path),
-        call.optimizer = true;
+        call.optimizer = optimizer, call.progress = progress;
         uform_trainer_save(&call);
+        if (progress.callback) return path; // whose answer is the test's to judge
         EXPECT_EQ(outcome.status, uform_status_success_k) << outcome.message << ": " << outcome.detail;
         return path;
     }
@@ -122,9 +128,9 @@ TEST(trainer_unit, masked_text_learns_its_unigrams) {
 }
 
 TEST(trainer_unit, threads_change_no_bit) {
-    std::string saved[3];
-    size_t const threads[] = {1, 2, 3};
-    for (int i = 0; i < 3; ++i) {
+    std::string saved[4];
+    size_t const threads[] = {1, 2, 3, 9}; // nine are more than slabs: one chunk at a time then goes over all of them
+    for (int i = 0; i < 4; ++i) {
         run_t run(threads[i], uform_objective_joint_k);
         run.steps(0, 4);
         saved[i] = read_file(run.save("threads.safetensors"));
@@ -132,6 +138,41 @@ TEST(trainer_unit, threads_change_no_bit) {
     }
     EXPECT_TRUE(saved[0] == saved[1]);
     EXPECT_TRUE(saved[0] == saved[2]);
+    EXPECT_TRUE(saved[0] == saved[3]);
+}
+
+/** A step of texts of these lengths, the i-th of letter i, with weighted attract edges. */
+struct lettered_step_t {
+    std::string data;
+    std::vector<size_t> offsets {0};
+    std::vector<size_t> edge_offsets;
+    std::vector<uint32_t> ids;
+    std::vector<float> weights;
+
+    void add(size_t length, char letter) { data.append(length, letter), offsets.push_back(data.size()); }
+    void operator()(uform_trainer_step_t &call) const {
+        call.count = offsets.size() - 1, call.contents.data = data.data(), call.contents.offsets = offsets.data();
+        call.relations.attract = {edge_offsets.data(), ids.data(), weights.data()};
+    }
+};
+
+TEST(trainer_unit, dropped_items_leave_no_trace) {
+    // Two rows of 64: the first two texts fill one each but for four bytes, the third finds no room, the last one does.
+    lettered_step_t given, kept;
+    given.add(60, 'a'), given.add(60, 'b'), given.add(60, 'c'), given.add(4, 'd');
+    given.edge_offsets = {0, 1, 3, 4, 6}, given.ids = {1, 0, 2, 3, 0, 2}, given.weights = {1, 2, 0.5f, 1, 3, 1};
+    kept.add(60, 'a'), kept.add(60, 'b'), kept.add(4, 'd');
+    kept.edge_offsets = {0, 1, 2, 3}, kept.ids = {1, 0, 0}, kept.weights = {1, 2, 3};
+    std::string saved[2];
+    for (size_t i = 0; i < 2; ++i) {
+        run_t run(1, uform_objective_contrastive_k, "", uform_cpu_class_derived_k, 12, uform_status_success_k, 2);
+        run.step(0, i ? kept : given);
+        ASSERT_EQ(run.outcome.status, uform_status_success_k) << run.outcome.message << ": " << run.outcome.detail;
+        EXPECT_EQ(run.stats.back().dropped, i ? 0u : 1u);
+        EXPECT_EQ(run.stats.back().tokens, 124u);
+        saved[i] = read_file(run.save("dropped.safetensors"));
+    }
+    EXPECT_TRUE(saved[0] == saved[1]);
 }
 
 TEST(trainer_unit, resume_equals_never_stopping) {
@@ -153,6 +194,71 @@ TEST(trainer_unit, resume_equals_never_stopping) {
     EXPECT_TRUE(std::filesystem::exists(temporary("half.8.optimizer.safetensors")));
 }
 
+TEST(trainer_unit, resume_refuses_what_is_not_its_run) {
+    uform_objective_t const contrastive = uform_objective_contrastive_k;
+    uform_cpu_class_t const derived = uform_cpu_class_derived_k;
+    std::string path;
+    {
+        run_t run(1);
+        run.steps(0, 2);
+        path = run.save("other.safetensors");
+        run_t other(1); // the same seed and step, other data; its weights land beside the first one's moments
+        other.steps(3, 5);
+        EXPECT_EQ(other.save("other.safetensors", {}, false), path);
+    }
+    run_t moments(1, contrastive, path, derived, 12, uform_status_config_mismatch_k);
+    EXPECT_NE(std::string(moments.outcome.detail).find("other.2.optimizer.safetensors"), std::string::npos);
+    std::filesystem::remove(temporary("other.2.optimizer.safetensors"));
+    run_t anew(1, contrastive, path);
+    run_t schedule(1, contrastive, path, derived, 13, uform_status_config_mismatch_k);
+    EXPECT_STREQ(schedule.outcome.detail, "schedule.steps: saved 12, asked 13");
+    run_t objective(1, uform_objective_joint_k, path, derived, 12, uform_status_config_mismatch_k);
+    EXPECT_EQ(objective.trainer, nullptr);
+}
+
+TEST(trainer_unit, stopped_saves_leave_the_pair_before) {
+    run_t run(1);
+    run.steps(0, 1);
+    std::string const path = run.save("stopped.safetensors"), before = read_file(path);
+    run.steps(1, 2);
+    run.save("stopped.safetensors", {[](size_t, size_t, void *) { return false; }, nullptr});
+    EXPECT_EQ(run.outcome.status, uform_status_cancelled_k);
+    EXPECT_TRUE(read_file(path) == before);
+    EXPECT_TRUE(std::filesystem::exists(temporary("stopped.1.optimizer.safetensors")));
+    EXPECT_FALSE(std::filesystem::exists(temporary("stopped.2.optimizer.safetensors")));
+}
+
+TEST(trainer_unit, steps_land_unit_embeddings) {
+    run_t run(2);
+    uform_arena_t arena = nullptr;
+    uform_arena_init_t init {&arena, run.executor, &run.outcome};
+    uform_arena_init(&init);
+    uform_rows_t rows {};
+    run.step(0, [&](uform_trainer_step_t &call) { call.embeddings = &rows, call.arena = arena; });
+    ASSERT_EQ(run.outcome.status, uform_status_success_k) << run.outcome.message << ": " << run.outcome.detail;
+    ASSERT_EQ(rows.count, 32u);
+    ASSERT_EQ(rows.columns, 128u);
+    for (size_t row = 0; row < rows.count; ++row) {
+        float const *values = reinterpret_cast<float const *>(static_cast<char const *>(rows.data) + row * rows.stride);
+        double squares = 0;
+        for (size_t column = 0; column < rows.columns; ++column) squares += double(values[column]) * values[column];
+        EXPECT_NEAR(squares, 1, 0x1p-21) << row; // two roundings a value: 2^-23 of it, 2^-22 of its square
+    }
+    uform_arena_free(arena);
+}
+
+TEST(trainer_unit, masked_steps_read_no_contrastive_arguments) {
+    run_t run(1, uform_objective_masked_k);
+    std::vector<uint32_t> const groups(32, 3);
+    run.step(0, [&](uform_trainer_step_t &call) { call.temperature_groups = groups.data(); });
+    EXPECT_EQ(run.outcome.status, uform_status_success_k) << run.outcome.message;
+    uform_rows_t rows {};
+    run.step(1, [&](uform_trainer_step_t &call) { call.embeddings = &rows; });
+    EXPECT_EQ(run.outcome.status, uform_status_unsupported_k) << "nothing is scored";
+    run.step(1);
+    EXPECT_EQ(run.stats.back().step, 2u) << "a refused step is none";
+}
+
 TEST(trainer_unit, saved_models_load_and_encode) {
     run_t run(2);
     run.steps(0, 2);
@@ -162,6 +268,19 @@ TEST(trainer_unit, saved_models_load_and_encode) {
     load.model = &model, load.outcome = &run.outcome, load.path = view(path);
     uform_model_load_ram(&load);
     ASSERT_EQ(run.outcome.status, uform_status_success_k) << run.outcome.message << run.outcome.detail;
+    uform_arena_t arena = nullptr;
+    uform_arena_init_t init {&arena, nullptr, &run.outcome};
+    uform_arena_init(&init);
+    size_t const offsets[] = {0, 3, 3};
+    uform_rows_t rows {};
+    uform_text_encode_t encode {};
+    encode.model = model, encode.outcome = &run.outcome, encode.texts.data = "one", encode.texts.offsets = offsets;
+    encode.count = 2, encode.embeddings = &rows, encode.arena = arena;
+    uform_text_encode(&encode);
+    EXPECT_EQ(run.outcome.status, uform_status_success_k) << run.outcome.message << run.outcome.detail;
+    EXPECT_EQ(rows.count, 2u);
+    EXPECT_EQ(rows.columns, 128u);
+    uform_arena_free(arena);
     uform_model_free(model);
 }
 

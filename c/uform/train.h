@@ -144,7 +144,7 @@ typedef struct uform_contrastive_t {
     float bias;                     /**< b at the start; zero: -10 under sigmoid, else 0 */
     uform_negatives_t negatives;
     float ambient_repulsion_weight; /**< of a pair without an edge, where ambient; zero: 1 */
-    size_t max_edges_per_device;    /**< edges of one set in a step; zero: from segments and bags */
+    size_t max_edges_per_device;    /**< edges of one set in a step, else `shape_mismatch`; zero: no limit */
     uform_pair_loss_form_t pair_loss;
 } uform_contrastive_t;
 
@@ -291,7 +291,8 @@ typedef struct uform_trainer_step_t {
     uform_relations_view_t relations; /**< read unless the objective is masked alone; a world without an attract edge is
                                            `invalid_argument` */
     uform_limits_t limits;         /**< of media files */
-    uform_rows_t *embeddings;      /**< [count, hidden], as scored before the update; NULL: not copied */
+    uform_rows_t *embeddings;      /**< [count, hidden], as scored before the update, zeros for dropped items;
+                                        `unsupported` where the objective is masked alone. NULL: not copied */
     uform_arena_t arena;           /**< for `embeddings` */
     uform_scalar_t outputs_scalar; /**< f32, bf16, f16 or i8; zero: f32 */
     uform_trainer_step_stats_t *stats; /**< NULL: losses are not even read back */

@@ -34,7 +34,7 @@ class text_encoder_t {
 
   public:
     text_encoder_t(text_encode_job_t const &job, executor_t &executor) noexcept
-        : job_(job), executor_(executor), model_(*job.model), progress_(job.progress, job.count) {}
+        : job_(job), executor_(executor), model_(*job.model), progress_(job.progress, job.count()) {}
 
     failure_t run() noexcept {
         if (!plan()) return fail(uform_status_out_of_memory_k, "memory for the batch's plan is out");
@@ -56,13 +56,13 @@ class text_encoder_t {
     }
     /** A chunk is as many whole items as fit; one that would keep a thread busy after the others are done goes wide. */
     bool plan() noexcept {
-        std::size_t const threads = executor_.threads(), all = tokens(0, job_.count);
+        std::size_t const threads = executor_.threads(), all = tokens(0, job_.count());
         chunk_tokens_ = std::clamp(all / (threads * chunks_per_thread_k), least_chunk_tokens_k, chunk_tokens_k);
         std::size_t count = 0;
-        for (std::size_t item = 0; item < job_.count; ++count) item = end_of_chunk(item);
+        for (std::size_t item = 0; item < job_.count(); ++count) item = end_of_chunk(item);
         if (!chunks_.resize(count)) return false;
         std::size_t narrow = count;
-        for (std::size_t item = 0; item < job_.count;) {
+        for (std::size_t item = 0; item < job_.count();) {
             chunk_t const chunk {item, end_of_chunk(item)};
             chunks_[is_wide(tokens(chunk.first, chunk.last), all, threads) ? wide_chunks_++ : --narrow] = chunk;
             item = chunk.last;
@@ -75,14 +75,14 @@ class text_encoder_t {
     }
     std::size_t end_of_chunk(std::size_t first) const noexcept {
         std::size_t last = first + 1;
-        while (last < job_.count && tokens(first, last + 1) <= chunk_tokens_) ++last;
+        while (last < job_.count() && tokens(first, last + 1) <= chunk_tokens_) ++last;
         return last;
     }
 
     void encode(chunk_t chunk, lane_t &lane) noexcept {
         geometry_t const &geometry = model_.options.geometry;
         text_batch_t<float> batch;
-        auto const text_of = [&](std::size_t i) { return job_.text(chunk.first + i); };
+        auto const text_of = [&](std::size_t i) { return job_.texts[chunk.first + i]; };
         states_t<float> states;
         std::size_t const tokens_count = tokens(chunk.first, chunk.last);
         float *x = lane.claim<float>(tokens_count * geometry.hidden);
@@ -140,8 +140,8 @@ std::size_t measure_texts(text_encode_job_t const &job, std::size_t *token_offse
     std::size_t const context = job.model->options.geometry.context;
     std::size_t truncated = 0;
     token_offsets[0] = 0;
-    for (std::size_t item = 0; item < job.count; ++item) {
-        std::size_t const bytes = job.text(item).size();
+    for (std::size_t item = 0; item < job.count(); ++item) {
+        std::size_t const bytes = job.texts[item].size();
         truncated += bytes > context;
         token_offsets[item + 1] = token_offsets[item] + text_tokens(bytes, context);
     }

@@ -14,13 +14,14 @@
 namespace uform {
 namespace {
 
-constexpr std::uint64_t item_shift_k = 24;  // draws of one item: two per byte of at most 4096, two per span
+constexpr std::uint64_t item_shift_k = 24;  // draws of one item: two per byte of at most 65536, two per span
 constexpr std::uint16_t covered_k = 0x8000; // a mark on ids while spans are laid; no token reaches it
 
 /** Geometric from one on, by inversion: P(length > n) = (1 - 1 / mean)^n. */
 std::size_t span_length(double uniform_above_zero, double mean) noexcept {
     double const length = log_of(uniform_above_zero) / log_of(1.0 - 1.0 / mean);
-    return length < 1e6 ? std::size_t(1) + std::size_t(length) : std::size_t(1000000);
+    // Of a mean beyond 2^53 the logarithm is zero and the length infinite, of either sign, or not a number.
+    return length >= 0 && length < 1e6 ? std::size_t(1) + std::size_t(length) : std::size_t(1000000);
 }
 
 void lay_spans(double mean, keyed_t const &keyed, std::uint64_t first_draw, std::size_t count, std::size_t target,

@@ -38,7 +38,8 @@ packing_t pack_items(lane_t &lane, packing_limits_t const &limits, std::span<std
     packing_t packing;
     scratch_scope_t scope(lane);
     std::size_t const items = lengths.size(), columns = limits.max_columns_per_row;
-    std::uint32_t *const used = lane.claim<std::uint32_t>(limits.max_rows);
+    std::size_t const rows_limit = std::min(limits.max_rows, items); // no item opens two, whatever the caller allows
+    std::uint32_t *const used = lane.claim<std::uint32_t>(rows_limit);
     bool *const dropped = lane.claim<bool>(items);
     if (lane.failed()) return packing;
     std::fill_n(dropped, items, false);
@@ -56,7 +57,7 @@ packing_t pack_items(lane_t &lane, packing_limits_t const &limits, std::span<std
         if (dropped[placement.item] || packing.placed == limits.max_segments || columns == 0) continue;
         std::size_t row = 0;
         while (row < packing.rows && used[row] + placement.tokens > columns) ++row;
-        if (row == limits.max_rows) continue;
+        if (row == rows_limit) continue;
         if (row == packing.rows) used[packing.rows++] = 0;
         placement.row = std::uint32_t(row), placement.column = used[row];
         used[row] += placement.tokens;

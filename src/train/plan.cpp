@@ -33,12 +33,12 @@ failure_t step_t::plan() noexcept {
 /** Packs as a device's rows would, so that what is cut and what is dropped does not depend on where a run trains. */
 failure_t step_t::keep_items() noexcept {
     trainer_options_t const &options = trainer_.options_;
-    std::size_t const count = items_.count;
+    std::size_t const count = items_.count();
     std::uint32_t *lengths = lane_.claim<std::uint32_t>(count), *kept = lane_.claim<std::uint32_t>(count);
     placement_t *placements = lane_.claim<placement_t>(count);
     if (lane_.failed()) return out_of_memory();
     for (std::size_t item = 0; item < count; ++item)
-        lengths[item] = std::uint32_t(std::min<std::size_t>(items_.text(item).size(), UINT32_MAX));
+        lengths[item] = std::uint32_t(std::min<std::size_t>(items_.texts[item].size(), UINT32_MAX));
     packing_limits_t const limits {options.batch.max_rows_per_device, options.batch.max_columns_per_row,
                                    options.batch.max_segments_per_device, options.batch.max_bags_per_device};
     packing_t const packing = pack_items(lane_, limits, {lengths, count}, items_.bags, placements);
@@ -79,7 +79,7 @@ failure_t step_t::cut_chunks() noexcept {
 
 /** Packs a chunk's bytes and claims what must outlive its forward. */
 failure_t step_t::claim_chunk(chunk_t &chunk) noexcept {
-    auto const text_of = [&](std::size_t i) { return items_.text(kept_[chunk.first + i]); };
+    auto const text_of = [&](std::size_t i) { return items_.texts[kept_[chunk.first + i]]; };
     if (!pack_texts(lane_, trainer_.rotary_, chunk.last - chunk.first, text_of, chunk.batch)) return out_of_memory();
     std::size_t const stride = cells(chunk);
     chunk.residuals = {lane_.claim<float>(stride * (geometry().depth + 1)), stride};
@@ -96,7 +96,7 @@ failure_t step_t::mask_chunk(chunk_t &chunk) noexcept {
     if (lane_.failed()) return out_of_memory();
     for (std::size_t kept = chunk.first; kept < chunk.last; ++kept) {
         std::span<unsigned char const> const text =
-            items_.text(kept_[kept]).first(std::min(items_.text(kept_[kept]).size(), geometry().context));
+            items_.texts[kept_[kept]].first(std::min(items_.texts[kept_[kept]].size(), geometry().context));
         if (text.empty()) continue; // one PAD, which hides nothing
         std::uint32_t const begin = chunk.batch.items.offsets[kept - chunk.first];
         std::uint32_t *covered = chunk.covered + chunk.covered_count;
@@ -115,12 +115,12 @@ failure_t step_t::mask_chunk(chunk_t &chunk) noexcept {
 /** Relations over kept items: as given where all were kept, else with the edges of dropped items left out. */
 failure_t step_t::compact_relations() noexcept {
     relations_ = items_.relations, groups_ = items_.temperature_groups;
-    if (!trainer_.options_.contrasts() || kept_.size() == items_.count) return {};
+    if (!trainer_.options_.contrasts() || kept_.size() == items_.count()) return {};
     constexpr std::uint32_t dropped_k = UINT32_MAX;
-    std::uint32_t *kept_of = lane_.claim<std::uint32_t>(items_.count),
+    std::uint32_t *kept_of = lane_.claim<std::uint32_t>(items_.count()),
                   *groups = lane_.claim<std::uint32_t>(kept_.size());
     if (lane_.failed()) return out_of_memory();
-    std::fill(kept_of, kept_of + items_.count, dropped_k);
+    std::fill(kept_of, kept_of + items_.count(), dropped_k);
     for (std::uint32_t i = 0; i < kept_.size(); ++i) kept_of[kept_[i]] = i;
     if (!groups_.empty()) {
         for (std::size_t i = 0; i < kept_.size(); ++i) groups[i] = groups_[kept_[i]];

@@ -3,13 +3,14 @@
  *  @brief A run on disk: the checkpoint that is served, and beside it the moments of the same step.
  *
  *      name.safetensors                     weights, step, seed, objective
- *      name.<step>.optimizer.safetensors    the moments, the schedule, the step they started from
+ *      name.<step>.optimizer.safetensors    the moments, the schedule, the step they started from, which weights
  *
  *  The moments of a step are complete and synced before the checkpoint is renamed into place, and the older moments go
  *  after it, so a crash at any moment leaves a pair that matches.
  */
 #include <uform/train/trainer.hpp>
 
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -23,13 +24,14 @@ constexpr std::size_t path_limit_k = 4096;
 /** "<path without .safetensors>.<step>.optimizer.safetensors"; false where it would be longer than paths are. */
 bool moments_path(std::string_view path, std::uint64_t step, char (&target)[path_limit_k]) noexcept {
     constexpr std::string_view suffix = ".safetensors";
+    if (path.size() >= path_limit_k) return false;
     if (path.ends_with(suffix)) path.remove_suffix(suffix.size());
     int const length = std::snprintf(target, path_limit_k, "%.*s.%llu.optimizer.safetensors", int(path.size()),
                                      path.data(), (unsigned long long)step);
     return length > 0 && std::size_t(length) < path_limit_k;
 }
 
-/** Numbers as metadata values; floats as their bits' decimal, so that they compare exactly. */
+/** Numbers as metadata values; floats in nine digits, which name one float each, whatever the locale. */
 class notes_t {
     static constexpr std::size_t entries_limit_k = 16;
     char values_[entries_limit_k][24];
@@ -44,9 +46,9 @@ class notes_t {
         ++count_;
     }
     void add(std::string_view key, float value) noexcept {
-        std::size_t const length =
-            std::size_t(std::snprintf(values_[count_], sizeof(values_[0]), "%.9g", double(value)));
-        entries_[count_] = {key, {values_[count_], length}};
+        char *const first = values_[count_], *const last = first + sizeof(values_[0]);
+        auto const written = std::to_chars(first, last, double(value), std::chars_format::general, 9);
+        entries_[count_] = {key, {first, std::size_t(written.ptr - first)}};
         ++count_;
     }
     std::span<metadata_entry_t const> entries() const noexcept { return {entries_, count_}; }
@@ -93,7 +95,25 @@ failure_t same_schedule(checkpoint_t const &checkpoint, trainer_options_t const 
     return {};
 }
 
+/** FNV-1a over words of 8 bytes: tells weights apart, not forgeries. */
+std::uint64_t fingerprint(std::uint64_t hash, std::span<std::byte const> bytes) noexcept {
+    for (; !bytes.empty(); bytes = bytes.subspan(std::min<std::size_t>(bytes.size(), 8))) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, bytes.data(), std::min<std::size_t>(bytes.size(), 8));
+        hash = (hash ^ word) * 0x100000001b3u;
+    }
+    return hash;
+}
+
 } // namespace
+
+/** Of all masters: what says that moments and a checkpoint are of one moment, where two runs share seed and step. */
+std::uint64_t trainer_t::weights_fingerprint() const noexcept {
+    std::uint64_t hash = 0xcbf29ce484222325u;
+    for (tensor_spec_t const &spec : parameters_.specs())
+        hash = fingerprint(hash, parameters_.master_bytes(spec.index));
+    return hash;
+}
 
 /** Metadata is text, prefixes are bytes: what is not printable ASCII becomes \\xHH, a backslash two. */
 failure_t trainer_t::keep_prefixes(trainer_options_t const &options) noexcept {
@@ -134,6 +154,7 @@ failure_t trainer_t::write_moments(std::string_view path) const noexcept {
     }
     notes_t notes;
     notes.add("step", steps_done_), notes.add("moments.since", moments_since_);
+    notes.add("weights.fingerprint", weights_fingerprint());
     notes.add("seed", std::uint64_t(options_.seed)), add_schedule(notes, options_);
     checkpoint_writer_t writer;
     if (failure_t const failure = writer.begin(path, layouts.span(), notes.entries())) return failure;
@@ -151,7 +172,18 @@ failure_t trainer_t::save(std::string_view path, bool with_moments, uform_progre
         older_step = number_of(previous, "step");
     if (with_moments)
         if (failure_t const failure = write_moments(moments)) return failure;
+    if (failure_t const failure = write_weights(path, progress)) {
+        // Moments without their checkpoint go too; one that was renamed before a flush failed keeps them.
+        checkpoint_t there;
+        bool const renamed = !there.open(path) && number_of(there, "step") == steps_done_;
+        if (with_moments && !renamed) (void)::unlink(moments);
+        return failure;
+    }
+    if (older_step != steps_done_ && moments_path(path, older_step, older)) (void)::unlink(older);
+    return {};
+}
 
+failure_t trainer_t::write_weights(std::string_view path, uform_progress_t const &progress) const noexcept {
     model_notes_t notes;
     notes.step = steps_done_, notes.seed = options_.seed;
     notes.objective = uform_objective_name(options_.objective);
@@ -161,15 +193,13 @@ failure_t trainer_t::save(std::string_view path, bool with_moments, uform_progre
     notes.more = schedule.entries();
     checkpoint_writer_t writer;
     if (failure_t const failure = begin_model(writer, path, options_.model, notes)) return failure;
-    std::size_t written = 0, const_count = parameters_.specs().size();
+    std::size_t written = 0;
     for (tensor_spec_t const &spec : parameters_.specs()) {
         if (failure_t const failure = writer.append(parameters_.master_bytes(spec.index))) return failure;
-        if (progress.callback && !progress.callback(++written, const_count, progress.context))
+        if (progress.callback && !progress.callback(++written, parameters_.specs().size(), progress.context))
             return fail(uform_status_cancelled_k, "the progress handler stopped the save");
     }
-    if (failure_t const failure = writer.commit()) return failure;
-    if (older_step != steps_done_ && moments_path(path, older_step, older)) (void)::unlink(older);
-    return {};
+    return writer.commit();
 }
 
 failure_t trainer_t::resume(std::string_view path, uform_progress_t const &progress) noexcept {
@@ -206,12 +236,16 @@ failure_t trainer_t::resume(std::string_view path, uform_progress_t const &progr
 failure_t trainer_t::read_moments(std::string_view path) noexcept {
     char moments[path_limit_k];
     if (!moments_path(path, steps_done_, moments)) return fail(uform_status_invalid_argument_k, "resume is too long");
-    if (::access(moments, F_OK) != 0) return {};
+    if (::access(moments, F_OK) != 0 && errno == ENOENT) return {}; // what cannot be reached is for `open` to report
     if (failure_t const failure = parameters_.allocate_gradients()) return failure;
     checkpoint_t checkpoint;
     if (failure_t const failure = checkpoint.open(moments)) return failure;
     if (failure_t const failure = same_schedule(checkpoint, options_)) return failure;
     if (failure_t const failure = same_number("seed", number_of(checkpoint, "seed"), options_.seed)) return failure;
+    if (checkpoint.metadata("weights.fingerprint") && // files before it have none
+        number_of(checkpoint, "weights.fingerprint") != weights_fingerprint())
+        return fail(uform_status_config_mismatch_k, "the moments beside the checkpoint are of other weights",
+                    "remove %.200s to start them anew", moments);
     for (tensor_spec_t const &spec : parameters_.specs()) {
         tensor_t const *tensor = checkpoint.find(spec.name());
         std::span<float> const target = parameters_.moments(spec.index);
@@ -221,7 +255,11 @@ failure_t trainer_t::read_moments(std::string_view path) noexcept {
         if (failure_t const failure = refuse_non_finite(*tensor)) return failure;
         std::copy_n(tensor->f32(), target.size(), target.data());
     }
-    moments_since_ = number_of(checkpoint, "moments.since");
+    std::uint64_t const since = number_of(checkpoint, "moments.since");
+    if (since > steps_done_)
+        return fail(uform_status_malformed_k, "the moments beside the checkpoint start after it", "step %llu of %llu",
+                    (unsigned long long)since, (unsigned long long)steps_done_);
+    moments_since_ = since;
     return {};
 }
 

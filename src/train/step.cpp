@@ -180,7 +180,7 @@ failure_t step_t::update() noexcept {
 
 void step_t::land_embeddings() const noexcept {
     std::size_t const hidden = geometry().hidden;
-    std::fill(items_.embeddings, items_.embeddings + items_.count * hidden, 0.0f); // rows of dropped items stay zero
+    std::fill(items_.embeddings, items_.embeddings + items_.count() * hidden, 0.0f); // rows of dropped items stay zero
     for (std::size_t i = 0; i < kept_.size(); ++i) {
         float const *row = embeddings_ + i * hidden;
         double squares = 0;

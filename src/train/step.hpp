@@ -37,7 +37,7 @@ class step_t {
 
     geometry_t const &geometry() const noexcept { return trainer_.options_.model.geometry; }
     std::size_t tokens_of(std::size_t kept) const noexcept {
-        return text_tokens(items_.text(kept_[kept]).size(), geometry().context);
+        return text_tokens(items_.texts[kept_[kept]].size(), geometry().context);
     }
     std::size_t cells(chunk_t const &chunk) const noexcept { return chunk.batch.items.tokens() * geometry().hidden; }
     /** Calls `body(index, lane)` for every index: dealt to threads, or one by one on all of them. */

@@ -21,13 +21,19 @@ namespace {
 
 constexpr std::size_t path_limit_k = 65536; // far above any system's PATH_MAX
 
-/** strerror_r answers a pointer in one C library and an int in the others. */
-[[maybe_unused]] char const *reason_of(char const *answer, char const *) noexcept { return answer; }
-[[maybe_unused]] char const *reason_of(int, char const *text) noexcept { return text; }
+/** What an errno means, in English: strerror_r would translate to the host's locale, which no verb reads. */
+char const *reason_of(int error, [[maybe_unused]] std::span<char> text) noexcept {
+#if defined(__GLIBC__)
+    char const *const reason = ::strerrordesc_np(error);
+    return reason ? reason : "unknown error";
+#else
+    return ::strerror_r(error, text.data(), text.size()) == 0 ? text.data() : "unknown error";
+#endif
+}
 
 failure_t fail_io(char const *message, char const *path, int error) noexcept {
     char text[96] = {};
-    char const *const reason = reason_of(strerror_r(error, text, sizeof(text)), text);
+    char const *const reason = reason_of(error, text);
     // The reason comes first: a long path must not push it out of the detail.
     return fail(uform_status_io_k, message, "%s: %s", reason, path);
 }

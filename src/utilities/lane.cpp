@@ -1,16 +1,14 @@
 /**
  *  @file lane.cpp
- *  @brief Scratch memory of a lane, and the formatting of failures.
+ *  @brief Scratch memory of a lane.
  */
 #include <uform/utilities/lane.hpp>
-
-#include <cstdarg>
-#include <cstdio>
 
 namespace uform {
 
 void *scratch_t::claim_bytes(std::size_t bytes) noexcept {
-    std::size_t const rounded = (bytes + 63) / 64 * 64;
+    // At least one line: a buffer of zero bytes always resizes, so an empty claim would retry forever without memory.
+    std::size_t const rounded = std::max<std::size_t>((bytes + 63) / 64 * 64, 64);
     while (block_ < blocks_k) {
         if (blocks_[block_].size() >= used_ + rounded && blocks_[block_].size()) {
             void *memory = blocks_[block_].data() + used_;
@@ -41,22 +39,6 @@ void scratch_t::reset() noexcept {
     std::size_t const total = capacity();
     for (auto &block : blocks_) block.reset();
     (void)blocks_[0].resize(total); // should it fail, the next claim tries a smaller block
-}
-
-failure_t fail(status_t status, char const *message, char const *detail_format, ...) noexcept {
-    failure_t failure = fail(status, message);
-    std::va_list values;
-    va_start(values, detail_format);
-    std::vsnprintf(failure.detail, failure_t::detail_capacity_k, detail_format, values);
-    va_end(values);
-    std::size_t length = 0;
-    while (failure.detail[length]) ++length;
-    if (length + 1 == failure_t::detail_capacity_k) { // a sequence cut by the capacity is dropped whole
-        std::size_t lead = length;
-        while (lead > 0 && (failure.detail[lead - 1] & 0xC0) == 0x80) --lead;
-        if (lead > 0 && (failure.detail[lead - 1] & 0x80)) failure.detail[lead - 1] = 0;
-    }
-    return failure;
 }
 
 } // namespace uform

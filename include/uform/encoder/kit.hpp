@@ -130,5 +130,6 @@ struct kit_table_t {
 /** The table of `class_`, or null where this build has no kernels for it. Whether the machine runs it is another
  *  question. */
 kit_table_t const *kit_of(uform_cpu_class_t class_) noexcept;
+inline bool has_kernels(uform_cpu_class_t class_) noexcept { return kit_of(class_) != nullptr; }
 
 } // namespace uform

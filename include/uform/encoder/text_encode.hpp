@@ -7,6 +7,7 @@
  */
 #pragma once
 #include <uform/encoder/model.hpp>
+#include <uform/utilities/arguments.hpp>
 #include <uform/utilities/rows.hpp>
 
 namespace uform {
@@ -23,9 +24,7 @@ struct surface_t {
 
 struct text_encode_job_t {
     model_t const *model = nullptr;
-    unsigned char const *data = nullptr;
-    std::size_t const *offsets = nullptr; // [count + 1]
-    std::size_t count = 0;
+    tape_t<unsigned char> texts;
     uform_scalar_t scalar = uform_scalar_f32_k; // what every surface lands as
     surface_t embeddings;                       // [count, dimensions]
     surface_t states;                           // [tokens, hidden]
@@ -33,9 +32,7 @@ struct text_encode_job_t {
     std::size_t const *token_offsets = nullptr; // [count + 1], of the states
     uform_progress_t progress {};
 
-    std::span<unsigned char const> text(std::size_t item) const noexcept {
-        return {data + offsets[item], offsets[item + 1] - offsets[item]};
-    }
+    std::size_t count() const noexcept { return texts.size(); }
 };
 
 /** Fills token_offsets [count + 1] and answers how many items the context cuts. */

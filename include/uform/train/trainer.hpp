@@ -13,6 +13,7 @@
 #include <uform/train/parameters.hpp>
 #include <uform/train/relations.hpp>
 #include <uform/train/schedule.hpp>
+#include <uform/utilities/arguments.hpp>
 #include <uform/utilities/executor.hpp>
 #include <uform/utilities/rows.hpp>
 
@@ -39,17 +40,13 @@ struct trainer_options_t {
 
 /** One process's share of a step; relations index its items. */
 struct step_items_t {
-    unsigned char const *data = nullptr;
-    std::size_t const *offsets = nullptr; // [count + 1]
-    std::size_t count = 0;
+    tape_t<unsigned char> texts;                       // [count]
     std::span<std::uint32_t const> bags;               // [count] or empty
     std::span<std::uint32_t const> temperature_groups; // [count] or empty
     relations_t relations;
     float *embeddings = nullptr; // [count, hidden], unit rows as the loss scored them; null skips the copy
 
-    std::span<unsigned char const> text(std::size_t item) const noexcept {
-        return {data + offsets[item], offsets[item + 1] - offsets[item]};
-    }
+    std::size_t count() const noexcept { return texts.size(); }
 };
 
 class trainer_t {
@@ -79,7 +76,9 @@ class trainer_t {
     failure_t keep_prefixes(trainer_options_t const &options) noexcept;
     failure_t keep_escaped(std::string_view text, buffer_t<char> &target) noexcept;
     failure_t read_moments(std::string_view path) noexcept;
+    std::uint64_t weights_fingerprint() const noexcept;
     failure_t write_moments(std::string_view path) const noexcept;
+    failure_t write_weights(std::string_view path, uform_progress_t const &progress) const noexcept;
 
     trainer_options_t options_;
     kit_table_t const *kit_ = nullptr;
