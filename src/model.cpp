@@ -26,8 +26,8 @@ failure_t check_load(call_ const &call) noexcept {
     if (call.quantization != uform_scalar_default_k && call.quantization != uform_scalar_bf16_k)
         return fail(uform_status_invalid_argument_k, "quantization must be bf16 or e4m3", "%s",
                     name_of_scalar(call.quantization));
-    if (call.memory_domains_count && !call.memory_domains)
-        return fail(uform_status_invalid_argument_k, "memory_domains must not be NULL");
+    if (call.memory_domains_count)
+        return fail(uform_status_unsupported_k, "memory_domains: this build places weights where its threads run");
     uform_cpu_class_t resolved;
     return resolve_class(call.cpu_class, has_kernels, resolved);
 }

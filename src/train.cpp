@@ -17,6 +17,7 @@
 struct uform_trainer_handle_t {
     uform::trainer_t trainer;
     uform_executor_t executor = nullptr; // every later verb names the same
+    uform::hold_t hold;
 };
 
 namespace uform {
@@ -206,6 +207,8 @@ failure_t check_step_items(uform_trainer_step_t const &call, trainer_options_t c
             return failure;
         }
     }
+    for (std::size_t i = 0; call.sides && i < call.count; ++i)
+        if (call.sides[i] != uform_late_interaction_side_none_k) return unsupported("sides are not in this build");
     if (call.choices.offsets || call.choice_targets.offsets) return unsupported("choices are not in this build");
     return {};
 }
@@ -318,6 +321,10 @@ void uform_trainer_init_ram(uform_trainer_init_ram_t *arguments) {
 }
 void uform_trainer_step(uform_trainer_step_t *arguments) { uform::run_verb<uform::check_step, uform::step>(arguments); }
 void uform_trainer_save(uform_trainer_save_t *arguments) { uform::run_verb<uform::check_save, uform::save>(arguments); }
-void uform_trainer_free(uform_trainer_t trainer) { delete trainer; }
+void uform_trainer_free(uform_trainer_t trainer) {
+    if (!trainer) return;
+    trainer->hold.wait_free();
+    delete trainer;
+}
 
 } // extern "C"

@@ -61,11 +61,12 @@ class text_encoder_t {
         std::size_t count = 0;
         for (std::size_t item = 0; item < job_.count(); ++count) item = end_of_chunk(item);
         if (!chunks_.resize(count)) return false;
-        std::size_t narrow = count;
-        for (std::size_t item = 0; item < job_.count();) {
-            chunk_t const chunk {item, end_of_chunk(item)};
-            chunks_[is_wide(tokens(chunk.first, chunk.last), all, threads) ? wide_chunks_++ : --narrow] = chunk;
-            item = chunk.last;
+        std::size_t placed = 0; // wide ones first; each kind in the order of its items
+        for (bool const wide : {true, false}) {
+            for (std::size_t item = 0; item < job_.count(); item = end_of_chunk(item))
+                if (is_wide(tokens(item, end_of_chunk(item)), all, threads) == wide)
+                    chunks_[placed++] = {item, end_of_chunk(item)};
+            if (wide) wide_chunks_ = placed;
         }
         return true;
     }

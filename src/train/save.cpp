@@ -11,6 +11,7 @@
 #include <uform/train/trainer.hpp>
 
 #include <cerrno>
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -54,7 +55,7 @@ class notes_t {
     std::span<metadata_entry_t const> entries() const noexcept { return {entries_, count_}; }
 };
 
-std::string_view text_of(buffer_t<char> const &text) noexcept {
+std::string_view kept_text(buffer_t<char> const &text) noexcept {
     return {text.data(), text.size() ? ::strnlen(text.data(), text.size()) : 0};
 }
 
@@ -187,7 +188,7 @@ failure_t trainer_t::write_weights(std::string_view path, uform_progress_t const
     model_notes_t notes;
     notes.step = steps_done_, notes.seed = options_.seed;
     notes.objective = uform_objective_name(options_.objective);
-    notes.prefix_query = text_of(query_prefix_), notes.prefix_document = text_of(document_prefix_);
+    notes.prefix_query = kept_text(query_prefix_), notes.prefix_document = kept_text(document_prefix_);
     notes_t schedule;
     add_schedule(schedule, options_);
     notes.more = schedule.entries();
@@ -253,6 +254,10 @@ failure_t trainer_t::read_moments(std::string_view path) noexcept {
             return fail(uform_status_malformed_k, "the moments beside the checkpoint do not fit it", "%s",
                         spec.name_text);
         if (failure_t const failure = refuse_non_finite(*tensor)) return failure;
+        std::size_t const means = spec.rows + spec.columns; // of squares, so never negative
+        if (std::any_of(tensor->f32(), tensor->f32() + means, [](float mean) { return mean < 0; }))
+            return fail(uform_status_malformed_k, "the moments beside the checkpoint hold a negative mean of squares", "%s",
+                        spec.name_text);
         std::copy_n(tensor->f32(), target.size(), target.data());
     }
     std::uint64_t const since = number_of(checkpoint, "moments.since");

@@ -37,7 +37,5 @@ struct tower_tensors_t {
 
 template <typename wide_>
 using masters_t = tower_tensors_t<narrow_t<wide_> const *, wide_ const *>;
-template <typename wide_>
-using gradients_t = tower_tensors_t<wide_ *, wide_ *>;
 
 } // namespace uform

@@ -4,16 +4,16 @@
  *
  *  The one place where the rules of the C ABI's argument structs are kept. A verb is two functions and a line:
  *
- *      failure_t check(uform_text_encode_t const &call) noexcept;                
+ *      failure_t check(uform_text_encode_t const &call) noexcept;
  *      failure_t encode(uform_text_encode_t const &call, executor_t &executor) noexcept;
  *      void uform_text_encode(uform_text_encode_t *arguments) { uform::run_verb<check, encode>(arguments); }
  *
  *  The check refuses arguments and touches nothing; the work writes outputs on success alone. NULL for an executor makes
  *  one of the calling thread for the call, whose scratch goes with it.
  *
- *  It knows the fields all verbs share by name, and nothing of what they carry: `outcome` and `completion`; `executor`
- *  and `arena`, which one call holds at a time; `model`, which is counted as used. A field that points to a handle is an
- *  output, made NULL first. A model's handle must have a member `users_t users`.
+ *  It knows the fields all verbs share by name, and nothing of what they carry: `outcome` and `completion`; `executor`,
+ *  `arena` and `trainer`, which one call holds at a time; `model`, which is counted as used. A field that points to a
+ *  handle is an output, made NULL first. A model's handle must have a member `users_t users`, a trainer's `hold_t hold`.
  */
 #pragma once
 #include <uform/utilities/arena.hpp>
@@ -73,6 +73,13 @@ failure_t hold_handles(arguments_ const &call) noexcept {
             if (call.executor) call.executor->executor.release();
             return fail(uform_status_contended_k, "arena serves another call");
         }
+    if constexpr (requires { call.trainer->hold; })
+        if (!call.trainer->hold.try_hold()) {
+            if constexpr (requires { call.arena->arena; })
+                if (call.arena) call.arena->arena.release();
+            if (call.executor) call.executor->executor.release();
+            return fail(uform_status_contended_k, "trainer serves another call");
+        }
     if constexpr (requires { call.model->users; }) call.model->users.enter();
     return {};
 }
@@ -80,6 +87,7 @@ failure_t hold_handles(arguments_ const &call) noexcept {
 template <typename arguments_>
 void release_handles(arguments_ const &call) noexcept {
     if constexpr (requires { call.model->users; }) call.model->users.leave();
+    if constexpr (requires { call.trainer->hold; }) call.trainer->hold.release();
     if constexpr (requires { call.arena->arena; })
         if (call.arena) call.arena->arena.release();
     if (call.executor) call.executor->executor.release();
