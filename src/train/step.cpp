@@ -9,7 +9,7 @@
 #include <uform/train/coding_rate.hpp>
 #include <uform/train/contrastive.hpp>
 #include <uform/train/lipschitz.hpp>
-#include <uform/train/masked.hpp>
+#include <uform/train/masked_head.hpp>
 #include <uform/train/schedule.hpp>
 
 namespace uform {
@@ -101,30 +101,17 @@ void step_t::backward_chunk(chunk_t &chunk, tower_gradients_t<float> const &grad
         tower_backward(*trainer_.kit_, lane, weights, gradients, chunk.batch, chunk.residuals, chunk.states, d_states);
 }
 
-/** Masked text: the decoder reads the covered states; its loss is a mean over the step's covered positions. */
+/** Masked text is a mean over the step's covered positions. */
 void step_t::backward_masked(chunk_t &chunk, tower_gradients_t<float> const &gradients, float *d_states_sum,
                              lane_t &lane) noexcept {
-    std::size_t const count = chunk.covered_count, hidden = geometry().hidden;
-    if (count == 0) return;
-    kit_table_t const &kit = *trainer_.kit_;
     tower_weights_t<float> const &weights = trainer_.tower_.weights;
-    scratch_scope_t scope(lane);
-    bf16_t *states = lane.claim<bf16_t>(count * hidden), *d_narrow = lane.claim<bf16_t>(count * byte_values_k);
-    float *logits = lane.claim<float>(count * byte_values_k), *d_states = lane.claim<float>(count * hidden);
-    if (lane.failed()) return;
-    for (std::size_t i = 0; i < count; ++i)
-        std::copy_n(chunk.states.states + chunk.covered[i] * hidden, hidden, states + i * hidden);
-    kit.gemm_wide(lane, count, states, weights.decoder, nullptr, logits);
-    for (std::size_t i = 0; i < count * byte_values_k; ++i) logits[i] += widen(weights.decoder_bias[i % byte_values_k]);
-    float const scale = trainer_.options_.masking.text_weight / float(covered_);
-    chunk.masked_loss = masked_text(lane, masked_text_t<float> {count, logits, chunk.targets, scale}, logits);
-    kit.cast_rows(lane, count * byte_values_k, logits, d_narrow);
-    kit.gemm_backward_weight(lane, count, byte_values_k, hidden, d_narrow, states, gradients.decoder_weight_sum);
-    for (std::size_t i = 0; i < count * byte_values_k; ++i) gradients.decoder_bias_sum[i % byte_values_k] += logits[i];
-    kit.gemm_wide(lane, count, d_narrow, weights.decoder_transposed, nullptr, d_states);
-    for (std::size_t i = 0; i < count; ++i)
-        for (std::size_t j = 0; j < hidden; ++j)
-            d_states_sum[chunk.covered[i] * hidden + j] += d_states[i * hidden + j];
+    covered_t<float> covered;
+    covered.count = chunk.covered_count, covered.tokens = chunk.covered, covered.targets = chunk.targets;
+    covered.states = chunk.states.states, covered.hidden = geometry().hidden;
+    covered.scale = trainer_.options_.masking.text_weight / float(std::max<std::size_t>(covered_, 1));
+    chunk.masked_loss =
+        masked_head(*trainer_.kit_, lane, {weights.decoder, weights.decoder_transposed, weights.decoder_bias},
+                    {gradients.decoder_weight_sum, gradients.decoder_bias_sum}, covered, d_states_sum);
 }
 
 failure_t step_t::reduce() noexcept {
