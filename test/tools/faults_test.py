@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""What goes wrong around a run must not cost the run: signals, full disks, closed streams, outputs that are inputs.
+
+Same conventions as tools_test.py, on a model of one block.
+"""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import tools_test
+
+SMALL = ("--hidden", 128, "--depth", 1, "--threads", 1)
+
+
+class FaultsTest(unittest.TestCase):
+    expect_failure = tools_test.ToolsTest.expect_failure
+    write_mixture = tools_test.ToolsTest.write_mixture
+
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(self.scratch.cleanup)
+        self.folder = pathlib.Path(self.scratch.name)
+        (self.folder / "train.jsonl").write_text(tools_test.pairs(40))
+        (self.folder / "test.jsonl").write_text(tools_test.pairs(20))
+        self.mixture = self.write_mixture()
+        self.output = self.folder / "out.safetensors"
+
+    def train(self, *arguments, size=SMALL, output=None, **options):
+        return tools_test.run("uform_base", *size, "--mixture", self.mixture, "--output", output or self.output,
+                              *arguments, **options)
+
+    def names(self):
+        return sorted(os.listdir(self.folder))
+
+    def test_damaged_moments_are_named(self):
+        process = subprocess.Popen([tools_test.TOOLS / "uform_base", *map(str, SMALL), "--mixture", self.mixture,
+                                    "--output", self.output, "--steps", "1000000", "--save-every", "1"],
+                                   stderr=subprocess.PIPE)
+        deadline = time.monotonic() + 60
+        while not self.output.exists() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 143)
+        moments = next(self.folder.glob("out.*.optimizer.safetensors"))
+        moments.write_bytes(moments.read_bytes()[:1000])
+        done = tools_test.run("uform_base", "--resume", self.output, "--mixture", self.mixture, "--steps", 1000000,
+                              "--output", self.output)
+        self.expect_failure(done, 1, moments.name)
+
+
+if __name__ == "__main__":
+    unittest.main()
