@@ -37,6 +37,33 @@ class FaultsTest(unittest.TestCase):
     def names(self):
         return sorted(os.listdir(self.folder))
 
+    def test_interrupted_validation_saves_the_steps(self):
+        (self.folder / "test.jsonl").write_text(tools_test.pairs(60000))  # seconds to encode
+        process = subprocess.Popen([tools_test.TOOLS / "uform_base", *map(str, SMALL), "--mixture", self.mixture,
+                                    "--output", self.output, "--steps", "50", "--validate-every", "1"],
+                                   stderr=subprocess.PIPE)
+        deadline = time.monotonic() + 60
+        while not any(".validation." in name for name in self.names()) and time.monotonic() < deadline:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, errors)
+        self.assertIn(b"stopped at step 1 of 50", errors)
+        self.assertTrue(self.output.exists())
+        self.assertFalse([name for name in self.names() if ".validation." in name])
+
+    def test_log_that_breaks_saves_the_steps(self):
+        log = self.folder / "log"
+        os.mkfifo(log)
+        process = subprocess.Popen([tools_test.TOOLS / "uform_base", *map(str, SMALL), "--mixture", self.mixture,
+                                    "--output", self.output, "--steps", "1000000", "--log", log], stderr=subprocess.PIPE)
+        with open(log, "rb") as reader:
+            for _ in range(4):
+                reader.readline()
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, errors), (141, b""))
+        self.assertTrue(self.output.exists())
+
     def test_damaged_moments_are_named(self):
         process = subprocess.Popen([tools_test.TOOLS / "uform_base", *map(str, SMALL), "--mixture", self.mixture,
                                     "--output", self.output, "--steps", "1000000", "--save-every", "1"],

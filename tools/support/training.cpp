@@ -68,6 +68,7 @@ class run_t {
     void log_step(uform_trainer_step_stats_t const &stats, double seconds);
     void save(std::string const &path, bool optimizer);
     void validate(std::size_t step);
+    void save_and_validate(std::size_t step);
     int stop(std::size_t done);
 
     training_options_t const &options_;
@@ -206,6 +207,11 @@ void run_t::validate(std::size_t step) {
                                forward.at_10, held_out_.size()));
 }
 
+void run_t::save_and_validate(std::size_t step) {
+    if (options_.save_every && step % options_.save_every == 0) save(options_.output, true);
+    if (options_.validate_every && step % options_.validate_every == 0) validate(step);
+}
+
 int run_t::stop(std::size_t done) {
     save(options_.output, true);
     log_.write({{"event", "end"}, {"reason", "interrupted"}, {"step", done}, {"steps", plan_.steps}});
@@ -222,11 +228,14 @@ int run_t::run() {
     for (std::size_t step = plan_.first_step; step < plan_.steps;) {
         steady_t::time_point const begin = steady_t::now();
         uform_trainer_step_stats_t const stats = take_step(trainer_, step++);
-        log_step(stats, seconds_since(begin));
+        try {
+            log_step(stats, seconds_since(begin));
+            if (!interrupt_requested() && step < plan_.steps) save_and_validate(step);
+        } catch (...) { // a full log, a validation that failed or was stopped: the steps taken outlive it
+            if (!interrupt_requested()) save(options_.output, true);
+            if (!interrupt_requested()) throw;
+        }
         if (interrupt_requested()) return stop(step);
-        if (step == plan_.steps) break;
-        if (options_.save_every && step % options_.save_every == 0) save(options_.output, true);
-        if (options_.validate_every && step % options_.validate_every == 0) validate(step);
     }
     save(options_.output, true);
     validate(plan_.steps);
