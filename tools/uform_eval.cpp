@@ -47,6 +47,7 @@ std::string table(retrieval_t const &retrieval) {
 }
 
 int evaluate_checkpoint(options_t options) {
+    for (std::string const &source : {options.checkpoint, options.pairs}) check_apart(options.log, source);
     checkpoint_header_t const header = read_checkpoint_header(options.checkpoint);
     options.evaluation.query_prefix = header.prefix("query");
     options.evaluation.document_prefix = header.prefix("document");

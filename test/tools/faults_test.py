@@ -64,6 +64,38 @@ class FaultsTest(unittest.TestCase):
         self.assertEqual((process.returncode, errors), (141, b""))
         self.assertTrue(self.output.exists())
 
+    def test_output_that_is_no_file(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        self.expect_failure(self.train("--steps", 1, output=pipe), 1, "regular")
+        self.expect_failure(self.train("--steps", 1, output="-"), 2, "--output")
+        self.assertTrue(pipe.is_fifo())
+
+    def test_links_are_followed(self):
+        (self.folder / "disk").mkdir()
+        target, link = self.folder / "disk" / "model.safetensors", self.folder / "link.safetensors"
+        link.symlink_to("disk/model.safetensors")  # dangling at first
+        for _ in range(2):
+            self.assertEqual(self.train("--steps", 2, output=link).returncode, 0)
+            self.assertTrue(link.is_symlink())
+            self.assertTrue(target.exists())
+        self.assertTrue((self.folder / "disk" / "model.2.optimizer.safetensors").exists())
+
+    def test_outputs_that_are_inputs(self):
+        source = self.folder / "train.jsonl"
+        for path in (source, self.mixture, self.folder / "test.jsonl"):
+            before = path.read_bytes()
+            self.expect_failure(self.train("--steps", 2, output=path), 1, str(path))
+            self.expect_failure(self.train("--steps", 2, "--log", path), 1, str(path))
+            self.assertEqual(path.read_bytes(), before)
+        self.assertEqual(self.train("--steps", 2).returncode, 0)
+        weights = self.output.read_bytes()
+        encode = ("uform_encode", self.output, "--input", source)
+        for arguments in (("--output", self.output), ("--output", source), ("--log", source), ("--log", self.output)):
+            self.expect_failure(tools_test.run(*encode, *arguments), 1, "written over")
+        self.expect_failure(tools_test.run("uform_eval", self.output, "--pairs", source, "--log", source), 1, str(source))
+        self.assertEqual(self.output.read_bytes(), weights)
+
     def test_damaged_moments_are_named(self):
         process = subprocess.Popen([tools_test.TOOLS / "uform_base", *map(str, SMALL), "--mixture", self.mixture,
                                     "--output", self.output, "--steps", "1000000", "--save-every", "1"],

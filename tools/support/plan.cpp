@@ -7,6 +7,7 @@
 #include "support/checkpoint_header.hpp"
 #include "support/engine.hpp"
 #include "support/error.hpp"
+#include "support/files.hpp"
 #include "support/plan.hpp"
 
 namespace uform::tools {
@@ -74,7 +75,8 @@ void choose_steps(training_options_t const &options, std::optional<checkpoint_he
 
 plan_t make_plan(training_options_t const &options) {
     plan_t plan;
-    plan.initial = options.initial, plan.resume = options.resume;
+    plan.initial = options.initial;
+    if (!options.resume.empty()) plan.resume = link_target(options.resume); // the moments are beside the file itself
     std::string const &earlier = options.resume.empty() ? options.initial : options.resume;
     std::optional<checkpoint_header_t> before;
     if (!earlier.empty()) before = read_checkpoint_header(earlier);

@@ -248,6 +248,16 @@ int run_t::run() {
     return exit_success_k;
 }
 
+/** What a run reads must not be where it writes; a checkpoint may be, as it is read whole before and renamed after. */
+void refuse_overwriting(training_options_t const &options, plan_t const &plan) {
+    std::vector<std::string> sources = {plan.mixture.path};
+    for (source_t const &source : plan.mixture.sources) sources.push_back(source.path);
+    if (plan.mixture.validation) sources.push_back(plan.mixture.validation->path);
+    for (std::string const &source : sources) check_apart(options.output, source), check_apart(options.log, source);
+    for (std::string const &checkpoint : {options.output, plan.initial, plan.resume})
+        check_apart(options.log, checkpoint);
+}
+
 /** A checkpoint of fresh weights, or of `initial` with the heads it lacks. */
 void write_untrained(training_options_t const &options, plan_t plan) {
     plan.mixture.batch_pairs = 1;
@@ -265,9 +275,11 @@ void write_untrained(training_options_t const &options, plan_t plan) {
 
 } // namespace
 
-int train(training_options_t const &options) {
-    check_writable(options.output);
+int train(training_options_t const &asked) {
+    training_options_t options = asked;
+    options.output = checkpoint_target(asked.output);
     plan_t plan = make_plan(options);
+    refuse_overwriting(options, plan);
     if (plan.steps == 0 && !options.minutes) {
         write_untrained(options, std::move(plan));
         return exit_success_k;
