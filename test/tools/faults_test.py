@@ -6,6 +6,7 @@ Same conventions as tools_test.py, on a model of one block.
 import json
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import tempfile
@@ -63,6 +64,25 @@ class FaultsTest(unittest.TestCase):
         _, errors = process.communicate(timeout=60)
         self.assertEqual((process.returncode, errors), (141, b""))
         self.assertTrue(self.output.exists())
+
+    def test_file_size_limit_is_one_line(self):
+        limit = 65536
+
+        def set_limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        before = self.names()
+        self.expect_failure(self.train("--steps", 2, preexec_fn=set_limit), 1, str(self.output))
+        self.assertEqual(self.names(), before)
+
+    def test_closed_streams_keep_messages_out_of_files(self):
+        log = self.folder / "run.jsonl"
+        done = self.train("--steps", 3, "--validate-every", 1, "--log", log,
+                          preexec_fn=lambda: os.close(2))  # the log would get its number
+        self.assertEqual(done.returncode, 0)
+        events = [json.loads(line)["event"] for line in log.read_text().splitlines()]
+        self.assertEqual(events.count("validation"), 3)
 
     def test_output_that_is_no_file(self):
         pipe = self.folder / "pipe"

@@ -12,6 +12,7 @@
 #include <uform/types.h>
 
 #include "support/error.hpp"
+#include "support/files.hpp"
 #include "support/interrupt.hpp"
 
 namespace uform::tools {
@@ -21,6 +22,7 @@ inline int run_tool(CLI::App &app, int argc, char **argv, std::function<int()> c
     std::string const name = app.get_name();
     app.set_version_flag("--version", std::string("UForm ") + uform_version());
     app.get_formatter()->column_width(34);
+    occupy_standard_streams();
     try {
         app.parse(argc, argv);
     } catch (CLI::ParseError const &error) {
