@@ -116,6 +116,22 @@ class FaultsTest(unittest.TestCase):
         self.expect_failure(tools_test.run("uform_eval", self.output, "--pairs", source, "--log", source), 1, str(source))
         self.assertEqual(self.output.read_bytes(), weights)
 
+    def test_counts_out_of_range(self):
+        for flag in ("--steps", "--seed", "--threads", "--hidden", "--batch-pairs", "--validate-every"):
+            for value in ("-1", "1.5", "99999999999999999999"):
+                done = tools_test.run("uform_base", "--output", self.output, f"{flag}={value}")
+                self.expect_failure(done, 2, flag, "whole number")
+        for value in ("nan", "inf", "0", "-1", "1e300"):
+            self.expect_failure(self.train("--minutes", value), 2, "--minutes")
+        for value in ("65537", "18446744073709551615"):
+            self.expect_failure(self.train("--steps", 1, "--batch-pairs", value), 2, "--batch-pairs")
+        self.expect_failure(tools_test.run("uform_encode", "x", "--batch", 0), 2, "--batch: must be at least 1")
+
+    def test_weights_out_of_range(self):
+        for weight in (0, 1001, 1e18, 1e300):
+            self.mixture = self.write_mixture(sources=[{"path": "train.jsonl", "weight": weight}])
+            self.expect_failure(self.train("--steps", 1), 1, str(self.mixture), '"weight"')
+
     def test_damaged_moments_are_named(self):
         process = subprocess.Popen([tools_test.TOOLS / "uform_base", *map(str, SMALL), "--mixture", self.mixture,
                                     "--output", self.output, "--steps", "1000000", "--save-every", "1"],

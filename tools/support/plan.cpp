@@ -19,6 +19,8 @@ constexpr std::size_t context_k = 4096, small_context_k = 512, small_hidden_k = 
 constexpr std::size_t matryoshka_widths_k[] = {64, 128, 256, 512, 1024};
 // A zeroed field of the C ABI means its default; this is how to say zero where the default is another value.
 constexpr float nearly_zero_k = 1e-30f;
+// Pairs that take no part are listed one by one, four bytes each: 16 GiB here.
+constexpr std::size_t batch_pairs_limit_k = 65536;
 
 void choose_geometry(training_options_t const &options, std::optional<checkpoint_header_t> const &before, plan_t &plan) {
     if (before) plan.hidden = before->number("hidden"), plan.depth = before->number("depth");
@@ -87,6 +89,9 @@ plan_t make_plan(training_options_t const &options) {
     if (!options.mixture.empty()) plan.mixture = read_mixture(options.mixture, options.data);
     plan.mixture.batch_pairs = options.batch_pairs.value_or(plan.mixture.batch_pairs);
     if (plan.mixture.batch_pairs == 0) fail_usage("--batch-pairs: must be at least 1");
+    if (plan.mixture.batch_pairs > batch_pairs_limit_k)
+        fail_usage("--batch-pairs: {} are more than a step can list; at most {}", plan.mixture.batch_pairs,
+                   batch_pairs_limit_k);
     plan.objective = choose_objective(options, plan.mixture);
     plan.learning_rate = options.learning_rate.value_or(
         plan.mixture.learning_rate.value_or(rate_of_tier(plan.hidden, plan.depth)));
