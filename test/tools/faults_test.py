@@ -132,6 +132,15 @@ class FaultsTest(unittest.TestCase):
             self.mixture = self.write_mixture(sources=[{"path": "train.jsonl", "weight": weight}])
             self.expect_failure(self.train("--steps", 1), 1, str(self.mixture), '"weight"')
 
+    def test_trainer_refusals_name_the_mixture(self):
+        self.mixture = self.write_mixture(matryoshka=[64, 8])
+        self.expect_failure(self.train("--steps", 1), 1, str(self.mixture), "matryoshka")
+
+    def test_weights_of_another_width(self):
+        self.assertEqual(self.train("--steps", 2).returncode, 0)
+        done = self.train("--from", self.output, "--steps", 2, size=("--hidden", 256, "--depth", 1))
+        self.expect_failure(done, 2, "--from", "128", "256")
+
     def test_damaged_moments_are_named(self):
         process = subprocess.Popen([tools_test.TOOLS / "uform_base", *map(str, SMALL), "--mixture", self.mixture,
                                     "--output", self.output, "--steps", "1000000", "--save-every", "1"],

@@ -34,6 +34,9 @@ void choose_geometry(training_options_t const &options, std::optional<checkpoint
     plan.hidden = options.hidden.value_or(plan.hidden), plan.depth = options.depth.value_or(plan.depth);
     if (plan.hidden == 0 || plan.depth == 0)
         fail_usage("the model's size is missing; give --tier, or --hidden and --depth");
+    if (before && !options.initial.empty() && plan.hidden != before->number("hidden"))
+        fail_usage("--from: {} is {} wide, so none of its weights fit a width of {}", options.initial,
+                   before->number("hidden"), plan.hidden); // its temperatures would, and the run would start from them
     if (plan.hidden % 128) fail_usage("--hidden: {} is not a multiple of 128; choose {}", plan.hidden,
                                       (plan.hidden / 128 + 1) * 128);
 }

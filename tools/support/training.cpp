@@ -51,6 +51,8 @@ trainer_t make_trainer(plan_t const &plan, executor_t const &executor, std::size
     call.progress = interruptible();
     uform_trainer_init_ram(&call);
     std::string const &file = plan.resume.empty() ? plan.initial : plan.resume;
+    if (uform_outcome_status(&outcome) == uform_status_invalid_argument_k) // asked for here, not in a checkpoint
+        check(outcome, plan.mixture.path.empty() ? "the flags" : fmt::format("{} or the flags", plan.mixture.path));
     check(outcome, file.empty() ? "cannot make the trainer" : std::string_view(file));
     return trainer;
 }
