@@ -80,9 +80,12 @@ failure_t resolve_contrastive(uform_trainer_init_ram_t const &call, trainer_opti
     options.regularizers = call.regularizers;
     if (options.regularizers.lipschitz_iterations == 0) options.regularizers.lipschitz_iterations = 4;
     if (options.regularizers.lipschitz_iterations > 64) return refuse("regularizers.lipschitz_iterations must not exceed 64");
-    if (!is_weight(options.regularizers.coding_rate_weight) || !is_weight(options.regularizers.lipschitz_weight) ||
-        !is_weight(options.regularizers.coding_rate_epsilon_squared))
-        return refuse("regularizers must be finite and not negative");
+    if (!is_weight(options.regularizers.coding_rate_weight))
+        return refuse("regularizers.coding_rate_weight must be finite and not negative");
+    if (!is_weight(options.regularizers.lipschitz_weight))
+        return refuse("regularizers.lipschitz_weight must be finite and not negative");
+    if (!is_weight(options.regularizers.coding_rate_epsilon_squared))
+        return refuse("regularizers.coding_rate_epsilon_squared must be finite and not negative");
     return resolve_widths(call.contrastive, call.hidden, options);
 }
 

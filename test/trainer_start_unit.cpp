@@ -106,6 +106,25 @@ TEST_F(trainer_start_unit, initial_without_a_match_is_refused) {
     EXPECT_EQ(outcome.status, uform_status_io_k);
 }
 
+TEST_F(trainer_start_unit, refusals_name_one_regularizer) {
+    uform_trainer_t trainer = nullptr;
+    uform_trainer_init_ram_t init {};
+    init.trainer = &trainer, init.outcome = &outcome, init.depth = 1, init.hidden = 128, init.schedule.steps = 1;
+    init.batch.max_rows_per_device = init.batch.max_segments_per_device = 1, init.batch.max_columns_per_row = 4;
+    init.objective = uform_objective_contrastive_k;
+    auto const refused = [&](float uform_regularizers_t::*field, char const *name) {
+        uform_trainer_init_ram_t call = init;
+        call.regularizers.*field = -1;
+        uform_trainer_init_ram(&call);
+        EXPECT_EQ(outcome.status, uform_status_invalid_argument_k);
+        EXPECT_NE(std::strstr(outcome.message, name), nullptr) << outcome.message;
+        EXPECT_EQ(trainer, nullptr);
+    };
+    refused(&uform_regularizers_t::coding_rate_weight, "regularizers.coding_rate_weight");
+    refused(&uform_regularizers_t::lipschitz_weight, "regularizers.lipschitz_weight");
+    refused(&uform_regularizers_t::coding_rate_epsilon_squared, "regularizers.coding_rate_epsilon_squared");
+}
+
 TEST_F(trainer_start_unit, a_loss_that_blows_up_writes_nothing) {
     uform_trainer_t trainer = start(uform_objective_contrastive_k, 1, "", 1e30f);
     step(trainer); // the first update ruins the weights

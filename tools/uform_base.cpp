@@ -37,7 +37,7 @@ void add_data_flags(CLI::App &app, training_options_t &options) {
     app.add_option("--learning-rate", options.learning_rate, "peak; the mixture's, or the tier's");
     auto *const steps = app.add_option("--steps", options.steps, "of the whole run; 0 writes an untrained model");
     app.add_option("--minutes", options.minutes, "as many steps as fit, timed on the first")
-        ->check(CLI::PositiveNumber)
+        ->check(some_minutes)
         ->excludes(steps);
 }
 

@@ -36,11 +36,10 @@ int main(int argc, char **argv) {
     app.add_option("--output-format", options.output_format, "npy, jsonl or safetensors");
     app.add_option("--as", options.side, "put the checkpoint's query or document prefix first");
     app.add_option("--dimensions", options.dimensions, "first so many of each embedding; all");
-    app.add_option("--bytes", options.bytes, "most bytes of a text, prefix included; the context")
-        ->check(CLI::PositiveNumber);
+    app.add_option("--bytes", options.bytes, "most bytes of a text, prefix included; the context")->check(at_least_one);
     app.add_option("--surface", options.surface, "embeddings, states or token-vectors; embeddings");
     app.add_option("--scalar", options.scalar, "f32, bf16, f16 or i8; f32");
-    app.add_option("--batch", options.batch, "texts of one call; 256")->check(CLI::PositiveNumber);
+    app.add_option("--batch", options.batch, "texts of one call; 256")->check(at_least_one);
     app.add_option("--threads", options.threads, "7/8 of the cores");
     app.add_option("--cpu-class", options.cpu_class, "kernels to use, such as intel-haswell; the best");
     app.add_option("--log", options.log, "file to append a summary to, as one JSON line");

@@ -47,6 +47,7 @@ std::string table(retrieval_t const &retrieval) {
 }
 
 int evaluate_checkpoint(options_t options) {
+    for (std::string const &source : {options.checkpoint, options.pairs}) check_apart(options.log, source);
     checkpoint_header_t const header = read_checkpoint_header(options.checkpoint);
     options.evaluation.query_prefix = header.prefix("query");
     options.evaluation.document_prefix = header.prefix("document");
@@ -85,7 +86,7 @@ int main(int argc, char **argv) {
     app.add_option("--query-field", options.fields.query, "query");
     app.add_option("--document-field", options.fields.document, "document");
     app.add_option("--bytes", options.evaluation.bytes, "most bytes of a text, prefix included; 192")
-        ->check(CLI::PositiveNumber);
+        ->check(at_least_one);
     app.add_option("--dimensions", options.evaluation.dimensions, "first so many of each embedding; all");
     app.add_option("--threads", options.threads, "7/8 of the cores");
     app.add_option("--cpu-class", options.cpu_class, "kernels to use, such as intel-haswell; the best");

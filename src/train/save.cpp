@@ -85,6 +85,13 @@ std::uint64_t number_of(checkpoint_t const &checkpoint, std::string_view key) no
     return value;
 }
 
+/** The failure with the moments' own name before its detail, as the caller named another file. */
+failure_t within(std::string_view moments, failure_t const &failure) noexcept {
+    if (failure.status == uform_status_io_k) return failure; // holds the path already
+    if (std::size_t const slash = moments.rfind('/'); slash != moments.npos) moments.remove_prefix(slash + 1);
+    return fail(failure.status, failure.message, "%.*s: %s", int(moments.size()), moments.data(), failure.detail);
+}
+
 /** What a file says of the schedule against what was asked; a file that says nothing is not held to it. */
 failure_t same_schedule(checkpoint_t const &checkpoint, trainer_options_t const &options) noexcept {
     notes_t asked;
@@ -239,6 +246,11 @@ failure_t trainer_t::read_moments(std::string_view path) noexcept {
     if (!moments_path(path, steps_done_, moments)) return fail(uform_status_invalid_argument_k, "resume is too long");
     if (::access(moments, F_OK) != 0 && errno == ENOENT) return {}; // what cannot be reached is for `open` to report
     if (failure_t const failure = parameters_.allocate_gradients()) return failure;
+    if (failure_t const failure = place_moments(moments)) return within(moments, failure);
+    return {};
+}
+
+failure_t trainer_t::place_moments(std::string_view moments) noexcept {
     checkpoint_t checkpoint;
     if (failure_t const failure = checkpoint.open(moments)) return failure;
     if (failure_t const failure = same_schedule(checkpoint, options_)) return failure;
@@ -246,7 +258,7 @@ failure_t trainer_t::read_moments(std::string_view path) noexcept {
     if (checkpoint.metadata("weights.fingerprint") && // files before it have none
         number_of(checkpoint, "weights.fingerprint") != weights_fingerprint())
         return fail(uform_status_config_mismatch_k, "the moments beside the checkpoint are of other weights",
-                    "remove %.200s to start them anew", moments);
+                    "remove them to start anew");
     for (tensor_spec_t const &spec : parameters_.specs()) {
         tensor_t const *tensor = checkpoint.find(spec.name());
         std::span<float> const target = parameters_.moments(spec.index);

@@ -142,6 +142,9 @@ int encode_texts(encoding_options_t const &options) {
     output_format_t const format = output_format_of(options);
     surface_t const surface = surface_of(options, format);
     std::string const prefix = prefix_of(options);
+    for (std::string const &source : {options.checkpoint, options.input})
+        check_apart(options.output, source), check_apart(options.log, source);
+    check_apart(options.log, options.output);
     text_reader_t reader(options);
     scalar_of(options); // refuses before a model is loaded
     executor_t const executor = make_executor(options.threads, cpu_class_from(options.cpu_class));

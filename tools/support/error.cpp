@@ -6,10 +6,15 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <stdexcept>
 
 #include "support/error.hpp"
 
 namespace uform::tools {
+
+namespace {
+constexpr char const *out_of_memory_k = "out of memory; use a smaller batch, corpus or model";
+} // namespace
 
 std::string system_reason() {
     std::string reason = std::strerror(errno);
@@ -41,7 +46,10 @@ int guarded(std::string_view tool, std::function<int()> const &body) {
         report(tool, error.what());
         return error.code();
     } catch (std::bad_alloc const &) {
-        report(tool, "out of memory; use a smaller batch, corpus or model");
+        report(tool, out_of_memory_k);
+        return exit_failure_k;
+    } catch (std::length_error const &) { // a container asked for more than any memory
+        report(tool, out_of_memory_k);
         return exit_failure_k;
     } catch (std::exception const &unforeseen) {
         report(tool, fmt::format("failed in a way it should not; please report this: {}", unforeseen.what()));

@@ -25,6 +25,7 @@ std::string shown(std::string const &path, char const *standard) { return path =
 int open_to_read(std::string const &path) {
     check_path(path, path);
     int const descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0 && errno == EINTR) leave_if_interrupted(); // while a named pipe waited for its writer
     if (descriptor < 0) fail_at(path, 0, "cannot read it, {}; check the path and its permissions", system_reason());
     return descriptor;
 }
@@ -41,15 +42,45 @@ std::size_t read_some(int descriptor, char *target, std::size_t capacity, std::s
     }
 }
 
-/** Where bytes of `path` really live, so that a rename replaces a link's target and not the link. */
-std::string resolved(std::string const &path) {
-    std::error_code failed;
-    if (!std::filesystem::is_symlink(path, failed)) return path;
-    std::filesystem::path const target = std::filesystem::weakly_canonical(path, failed);
-    return failed ? path : target.string();
+} // namespace
+
+void occupy_standard_streams() noexcept {
+    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
+        if (::fcntl(stream, F_GETFD) >= 0) continue;
+        // The lowest free number is this stream's; the wrong direction keeps its use an error.
+        [[maybe_unused]] int const taken = ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    }
 }
 
-} // namespace
+std::string link_target(std::string const &path) {
+    constexpr int links_limit_k = 40; // the kernel's own
+    std::filesystem::path target = path;
+    std::error_code failed;
+    for (int link = 0; link < links_limit_k && std::filesystem::is_symlink(target, failed); ++link) {
+        std::filesystem::path const next = std::filesystem::read_symlink(target, failed);
+        if (failed) break;
+        target = target.parent_path() / next; // an absolute `next` replaces it all
+    }
+    return target.string();
+}
+
+void check_apart(std::string const &target, std::string const &source) {
+    if (target.empty() || source.empty() || target == "-" || source == "-") return;
+    std::error_code failed;
+    bool const exists = std::filesystem::exists(target, failed);
+    if (exists && !std::filesystem::is_regular_file(target, failed)) return; // a device or a pipe loses nothing
+    if (exists ? std::filesystem::equivalent(target, source, failed) : target == source)
+        fail_at(target, 0, "is read as well, and would be written over; choose another name");
+}
+
+std::string checkpoint_target(std::string const &path) {
+    if (path == "-") fail_usage("--output: a checkpoint cannot go to standard output; name a file");
+    check_writable(path);
+    struct stat about = {};
+    if (::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode))
+        fail_at(path, 0, "is not a regular file; name one, it is replaced whole");
+    return link_target(path);
+}
 
 void check_path(std::string_view path, std::string_view what) {
     if (path.empty()) fail("{}: the path is empty; name a file", what);
@@ -77,7 +108,7 @@ std::string read_file(std::string const &path) {
 void check_writable(std::string const &path) {
     if (path == "-") return;
     check_path(path, path);
-    std::filesystem::path folder = std::filesystem::path(resolved(path)).parent_path();
+    std::filesystem::path folder = std::filesystem::path(link_target(path)).parent_path();
     if (folder.empty()) folder = ".";
     struct stat about = {};
     if (::stat(folder.c_str(), &about) != 0 || !S_ISDIR(about.st_mode))
@@ -133,7 +164,7 @@ output_file_t::output_file_t(std::string const &path) : path_(shown(path, "stdou
     bool const special = ::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
     if (!special) {
         check_writable(path);
-        path_ = resolved(path);
+        path_ = link_target(path);
         temporary_ = fmt::format("{}.tmp.{}", path_, ::getpid());
     }
     int const flags = O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_TRUNC);

@@ -15,6 +15,19 @@ void check_path(std::string_view path, std::string_view what);
 /** All bytes of a file. */
 std::string read_file(std::string const &path);
 
+/** Gives the standard streams that a shell closed to /dev/null, else the next file opened would get their number, and
+ *  messages for stderr would land in it. Reading or writing them still fails. */
+void occupy_standard_streams() noexcept;
+
+/** Where the bytes of `path` live: itself, or what a chain of symbolic links ends at, which need not exist. */
+std::string link_target(std::string const &path);
+
+/** Refuses to write over what is read: a `target` that is the same file as `source`. Empty names and `-` never are. */
+void check_apart(std::string const &target, std::string const &source);
+
+/** The name a checkpoint can be renamed to: a regular file or none yet, links followed. */
+std::string checkpoint_target(std::string const &path);
+
 /** Refuses early what would only fail after hours of work: a target whose folder is missing or read-only. */
 void check_writable(std::string const &path);
 

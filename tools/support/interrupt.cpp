@@ -32,6 +32,7 @@ void install(int signal) noexcept {
 void install_interrupt_handlers() noexcept {
     install(SIGINT), install(SIGTERM);
     std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN); // a file above the system's limit then fails like one on a full disk
 }
 
 int interrupt_requested() noexcept { return requested; }

@@ -12,6 +12,9 @@ namespace uform::tools {
 
 namespace {
 
+// An epoch's order is held in memory, weight times records of it: more would not fit, or not even fit an integer.
+constexpr double weight_limit_k = 1000;
+
 struct reader_t {
     strict_json_t json;
     std::filesystem::path base;
@@ -35,7 +38,8 @@ struct reader_t {
         json.object(value, [&](std::string_view key, json_value_t inner) {
             if (key == "path") found.path = resolved(inner);
             else if (key == "fields") found.fields = fields(inner);
-            else if (key == "weight") found.weight = json.number(inner, 1e-6);
+            else if (key == "weight")
+                found.weight = json.number(inner, 1e-6, weight_limit_k);
             else if (key == "format") {
                 if (json.string(inner) != "jsonl") json.refuse("must be \"jsonl\", the one format there is");
             } else if (key == "filter")

@@ -7,6 +7,7 @@
 #include "support/checkpoint_header.hpp"
 #include "support/engine.hpp"
 #include "support/error.hpp"
+#include "support/files.hpp"
 #include "support/plan.hpp"
 
 namespace uform::tools {
@@ -18,6 +19,8 @@ constexpr std::size_t context_k = 4096, small_context_k = 512, small_hidden_k = 
 constexpr std::size_t matryoshka_widths_k[] = {64, 128, 256, 512, 1024};
 // A zeroed field of the C ABI means its default; this is how to say zero where the default is another value.
 constexpr float nearly_zero_k = 1e-30f;
+// Pairs that take no part are listed one by one, four bytes each: 16 GiB here.
+constexpr std::size_t batch_pairs_limit_k = 65536;
 
 void choose_geometry(training_options_t const &options, std::optional<checkpoint_header_t> const &before, plan_t &plan) {
     if (before) plan.hidden = before->number("hidden"), plan.depth = before->number("depth");
@@ -31,6 +34,9 @@ void choose_geometry(training_options_t const &options, std::optional<checkpoint
     plan.hidden = options.hidden.value_or(plan.hidden), plan.depth = options.depth.value_or(plan.depth);
     if (plan.hidden == 0 || plan.depth == 0)
         fail_usage("the model's size is missing; give --tier, or --hidden and --depth");
+    if (before && !options.initial.empty() && plan.hidden != before->number("hidden"))
+        fail_usage("--from: {} is {} wide, so none of its weights fit a width of {}", options.initial,
+                   before->number("hidden"), plan.hidden); // its temperatures would, and the run would start from them
     if (plan.hidden % 128) fail_usage("--hidden: {} is not a multiple of 128; choose {}", plan.hidden,
                                       (plan.hidden / 128 + 1) * 128);
 }
@@ -74,7 +80,8 @@ void choose_steps(training_options_t const &options, std::optional<checkpoint_he
 
 plan_t make_plan(training_options_t const &options) {
     plan_t plan;
-    plan.initial = options.initial, plan.resume = options.resume;
+    plan.initial = options.initial;
+    if (!options.resume.empty()) plan.resume = link_target(options.resume); // the moments are beside the file itself
     std::string const &earlier = options.resume.empty() ? options.initial : options.resume;
     std::optional<checkpoint_header_t> before;
     if (!earlier.empty()) before = read_checkpoint_header(earlier);
@@ -85,6 +92,9 @@ plan_t make_plan(training_options_t const &options) {
     if (!options.mixture.empty()) plan.mixture = read_mixture(options.mixture, options.data);
     plan.mixture.batch_pairs = options.batch_pairs.value_or(plan.mixture.batch_pairs);
     if (plan.mixture.batch_pairs == 0) fail_usage("--batch-pairs: must be at least 1");
+    if (plan.mixture.batch_pairs > batch_pairs_limit_k)
+        fail_usage("--batch-pairs: {} are more than a step can list; at most {}", plan.mixture.batch_pairs,
+                   batch_pairs_limit_k);
     plan.objective = choose_objective(options, plan.mixture);
     plan.learning_rate = options.learning_rate.value_or(
         plan.mixture.learning_rate.value_or(rate_of_tier(plan.hidden, plan.depth)));

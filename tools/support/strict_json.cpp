@@ -39,10 +39,11 @@ std::string strict_json_t::path(json_value_t value) {
     return text;
 }
 
-double strict_json_t::number(json_value_t value, double at_least) {
+double strict_json_t::number(json_value_t value, double at_least, double at_most) {
     double found = 0;
     if (value.get_double().get(found) || !std::isfinite(found)) refuse("must be a number");
     if (found < at_least) refuse(fmt::format("must be at least {}", at_least));
+    if (found > at_most) refuse(fmt::format("must be at most {}", at_most));
     return found;
 }
 

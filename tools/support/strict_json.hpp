@@ -5,6 +5,7 @@
  *  A thin layer over simdjson's on-demand reader, whose raw keys point into the text: that is how lines are known.
  */
 #pragma once
+#include <limits>
 #include <set>
 #include <string>
 #include <string_view>
@@ -46,7 +47,7 @@ class strict_json_t {
 
     std::string string(json_value_t value);
     std::string path(json_value_t value); // a string without NUL
-    double number(json_value_t value, double at_least);
+    double number(json_value_t value, double at_least, double at_most = std::numeric_limits<double>::max());
     std::size_t count(json_value_t value, std::size_t at_least);
     bool boolean(json_value_t value);
     std::vector<std::string> strings(json_value_t value);

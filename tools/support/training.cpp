@@ -51,6 +51,8 @@ trainer_t make_trainer(plan_t const &plan, executor_t const &executor, std::size
     call.progress = interruptible();
     uform_trainer_init_ram(&call);
     std::string const &file = plan.resume.empty() ? plan.initial : plan.resume;
+    if (uform_outcome_status(&outcome) == uform_status_invalid_argument_k) // asked for here, not in a checkpoint
+        check(outcome, plan.mixture.path.empty() ? "the flags" : fmt::format("{} or the flags", plan.mixture.path));
     check(outcome, file.empty() ? "cannot make the trainer" : std::string_view(file));
     return trainer;
 }
@@ -68,6 +70,7 @@ class run_t {
     void log_step(uform_trainer_step_stats_t const &stats, double seconds);
     void save(std::string const &path, bool optimizer);
     void validate(std::size_t step);
+    void save_and_validate(std::size_t step);
     int stop(std::size_t done);
 
     training_options_t const &options_;
@@ -206,6 +209,11 @@ void run_t::validate(std::size_t step) {
                                forward.at_10, held_out_.size()));
 }
 
+void run_t::save_and_validate(std::size_t step) {
+    if (options_.save_every && step % options_.save_every == 0) save(options_.output, true);
+    if (options_.validate_every && step % options_.validate_every == 0) validate(step);
+}
+
 int run_t::stop(std::size_t done) {
     save(options_.output, true);
     log_.write({{"event", "end"}, {"reason", "interrupted"}, {"step", done}, {"steps", plan_.steps}});
@@ -222,11 +230,14 @@ int run_t::run() {
     for (std::size_t step = plan_.first_step; step < plan_.steps;) {
         steady_t::time_point const begin = steady_t::now();
         uform_trainer_step_stats_t const stats = take_step(trainer_, step++);
-        log_step(stats, seconds_since(begin));
+        try {
+            log_step(stats, seconds_since(begin));
+            if (!interrupt_requested() && step < plan_.steps) save_and_validate(step);
+        } catch (...) { // a full log, a validation that failed or was stopped: the steps taken outlive it
+            if (!interrupt_requested()) save(options_.output, true);
+            if (!interrupt_requested()) throw;
+        }
         if (interrupt_requested()) return stop(step);
-        if (step == plan_.steps) break;
-        if (options_.save_every && step % options_.save_every == 0) save(options_.output, true);
-        if (options_.validate_every && step % options_.validate_every == 0) validate(step);
     }
     save(options_.output, true);
     validate(plan_.steps);
@@ -237,6 +248,16 @@ int run_t::run() {
                 {"tokens", tokens_},
                 {"tokens_per_second", seconds_ > 0 ? double(tokens_) / seconds_ : 0}});
     return exit_success_k;
+}
+
+/** What a run reads must not be where it writes; a checkpoint may be, as it is read whole before and renamed after. */
+void refuse_overwriting(training_options_t const &options, plan_t const &plan) {
+    std::vector<std::string> sources = {plan.mixture.path};
+    for (source_t const &source : plan.mixture.sources) sources.push_back(source.path);
+    if (plan.mixture.validation) sources.push_back(plan.mixture.validation->path);
+    for (std::string const &source : sources) check_apart(options.output, source), check_apart(options.log, source);
+    for (std::string const &checkpoint : {options.output, plan.initial, plan.resume})
+        check_apart(options.log, checkpoint);
 }
 
 /** A checkpoint of fresh weights, or of `initial` with the heads it lacks. */
@@ -256,9 +277,11 @@ void write_untrained(training_options_t const &options, plan_t plan) {
 
 } // namespace
 
-int train(training_options_t const &options) {
-    check_writable(options.output);
+int train(training_options_t const &asked) {
+    training_options_t options = asked;
+    options.output = checkpoint_target(asked.output);
     plan_t plan = make_plan(options);
+    refuse_overwriting(options, plan);
     if (plan.steps == 0 && !options.minutes) {
         write_untrained(options, std::move(plan));
         return exit_success_k;

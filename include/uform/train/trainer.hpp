@@ -76,6 +76,7 @@ class trainer_t {
     failure_t keep_prefixes(trainer_options_t const &options) noexcept;
     failure_t keep_escaped(std::string_view text, buffer_t<char> &target) noexcept;
     failure_t read_moments(std::string_view path) noexcept;
+    failure_t place_moments(std::string_view moments) noexcept;
     std::uint64_t weights_fingerprint() const noexcept;
     failure_t write_moments(std::string_view path) const noexcept;
     failure_t write_weights(std::string_view path, uform_progress_t const &progress) const noexcept;
