@@ -29,10 +29,10 @@ NAMES = {"de": "German", "fr": "French", "es": "Spanish", "it": "Italian", "pl":
 METHODS = {"uform": "uform, as it ships", "fresh": "uform, trained just now", "bm25": "BM25",
            "tfidf": "character TF-IDF", "random": "random"}
 SHOWN = ("recall@1", "recall@10")
-QUESTIONS = (("Wie füge ich eine Fußzeile in mein Dokument ein?", "German: how do I add a footer to my document?"),
-             ("文書をパスワードで保護するにはどうすればよいですか？",
-              "Japanese: how do I protect a document with a password?"),
-             ("Как распечатать этикетки?", "Russian: how do I print labels?"))
+QUESTIONS = (("Wie kann ich alle manuellen Umbrüche in einer Tabelle löschen?",
+              "German: how can I delete all manual breaks in a sheet?"),
+             ("シートを別のドキュメントにコピーするには？", "Japanese: how do I copy a sheet to another document?"),
+             ("Как вставить номер страницы?", "Russian: how do I insert a page number?"))
 
 
 class Failure(Exception):
