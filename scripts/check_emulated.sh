@@ -16,7 +16,7 @@ fi
 # Two levels of optimization, since the promise must not hang on what a compiler does with it.
 for level in -O0 -O3; do
     aarch64-linux-gnu-g++ -std=c++20 "$level" -ffp-contract=off -static -Ic -Iinclude -Isrc \
-        test/emulated/serial_bits.cpp src/encoder/serial.cpp src/utilities/lane.cpp -o "$output/serial_bits"
+        test/emulated/serial_bits.cpp src/encoder/serial.cpp src/utilities/lane.cpp src/utilities/status.cpp -o "$output/serial_bits"
     printf 'aarch64 %s: ' "$level"
     qemu-aarch64-static "$output/serial_bits"
 done

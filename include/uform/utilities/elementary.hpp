@@ -5,7 +5,7 @@
  *  Used wherever a result must not depend on libm: rotary tables, keyed normals, losses, the serial kernels. Everything
  *  is +, -, *, / and bit operations in double, which IEEE 754 defines to the last bit (contraction is off
  *  project-wide). A float argument is computed in double and rounded once, so it is the nearest float in all but about
- *  one case in 10^7. Polynomials are the minimax ones of Sun's fdlibm: below 1 ulp of double for exp and log, sin and
+ *  one case in 10^7. Polynomials are Taylor's: below 1 ulp of double for exp and log, sin and
  *  cos likewise for |x| <= 2^20 radians, beyond which they answer NaN instead of noise. `std::complex<double>` is for
  *  oracles: it uses the standard library. Nothing here reads errno, the rounding mode's name, or knows what it is used
  *  for.
@@ -44,24 +44,41 @@ inline reduced_angle_t reduce_angle(double x) noexcept {
     double const high = second - rest;
     return {std::bit_cast<std::uint64_t>(shifted) & 3u, high, (second - high) - rest};
 }
+/** a0 + x (a1 + x (a2 + ...)). */
+template <std::size_t count_>
+constexpr double horner(double x, double const (&coefficients)[count_]) noexcept {
+    double sum = coefficients[count_ - 1];
+    for (std::size_t i = count_ - 1; i-- > 0;) sum = coefficients[i] + x * sum;
+    return sum;
+}
+
+// Taylor coefficients: 1/n! with alternating signs for the odd and the even powers from the third on. Below pi/4 the
+// first term left out is under 2^-63 of the sum.
+inline constexpr double sin_series_k[] = {-1.0 / 6,          1.0 / 120,           -1.0 / 5040,         1.0 / 362880,
+                                          -1.0 / 39916800.0, 1.0 / 6227020800.0, -1.0 / 1307674368000.0,
+                                          1.0 / 355687428096000.0};
+inline constexpr double cos_series_k[] = {1.0 / 24,           -1.0 / 720,           1.0 / 40320,
+                                          -1.0 / 3628800.0,   1.0 / 479001600.0,    -1.0 / 87178291200.0,
+                                          1.0 / 20922789888000.0, -1.0 / 6402373705728000.0};
+
+/** sin(x + low), |x| <= pi/4 and low below an ulp of it. */
 inline double sin_kernel(double x, double low) noexcept {
-    double const z = x * x, v = z * x;
-    double const tail =
-        8.33333333332248946124e-03 +
-        z * (-1.98412698298579493134e-04 +
-             z * (2.75573137070700676789e-06 + z * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)));
-    return x - ((z * (0.5 * low - v * tail) - low) - v * -1.66666666666666324348e-01);
+    double const square = x * x;
+    return x + (x * square * horner(square, sin_series_k) + low * (1.0 - 0.5 * square));
 }
+/** cos(x + low): what rounding takes from 1 - x^2/2 is given back with the smaller terms. */
 inline double cos_kernel(double x, double low) noexcept {
-    double const z = x * x;
-    double const tail = z * (4.16666666666666019037e-02 +
-                             z * (-1.38888888888741095749e-03 +
-                                  z * (2.48015872894767294178e-05 +
-                                       z * (-2.75573143513906633035e-07 +
-                                            z * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11)))));
-    double const half = 0.5 * z, head = 1.0 - half;
-    return head + (((1.0 - head) - half) + (z * tail - x * low));
+    double const square = x * x, half = 0.5 * square, head = 1.0 - half, lost = (1.0 - head) - half;
+    return head + (lost + square * square * horner(square, cos_series_k) - x * low);
 }
+// e^r = 1 + r + r^2 (1/2! + r/3! + ...), |r| <= ln(2)/2; the first term left out is under 2^-57 of the sum.
+inline constexpr double exp_series_k[] = {1.0 / 2,        1.0 / 6,         1.0 / 24,          1.0 / 120,
+                                          1.0 / 720,      1.0 / 5040,      1.0 / 40320,       1.0 / 362880,
+                                          1.0 / 3628800., 1.0 / 39916800., 1.0 / 479001600.0, 1.0 / 6227020800.0};
+// atanh(s) = s + s^3 (1/3 + s^2/5 + ...), |s| <= 0.1716.
+inline constexpr double atanh_series_k[] = {1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,  1.0 / 11,
+                                            1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21};
+
 /** cos(x) where `turn` is 1, sin(x) where it is 0: the two differ by a quarter turn. */
 inline double turned_sin(double x, std::uint64_t turn) noexcept {
     if (!(x >= -angle_limit_k && x <= angle_limit_k)) return std::numeric_limits<double>::quiet_NaN();
@@ -81,12 +98,8 @@ inline double exp_of(double x) noexcept {
     double const shifted = x * 1.44269504088896338700e+00 + rounding_shift_k;
     double const whole = shifted - rounding_shift_k;
     double const high = x - whole * ln2_high_k, low = whole * ln2_low_k;
-    double const r = high - low, z = r * r;
-    double const c = r - z * (1.66666666666666019037e-01 +
-                              z * (-2.77777777770155933842e-03 +
-                                   z * (6.61375632143793436117e-05 +
-                                        z * (-1.65339022054652515390e-06 + z * 4.13813679705723846039e-08))));
-    double const fraction = 1.0 - ((low - (r * c) / (2.0 - c)) - high);
+    double const r = high - low;
+    double const fraction = 1.0 + (high + (r * r * horner(r, exp_series_k) - low));
     // Twice half the exponent: one factor alone could not reach the subnormals nor 2^1024.
     std::uint64_t const power = std::bit_cast<std::uint64_t>(shifted) - std::bit_cast<std::uint64_t>(rounding_shift_k);
     std::int64_t const exponent = whole == whole ? std::int64_t(power) : 0;
@@ -109,12 +122,11 @@ inline double log_of(double x) noexcept {
     std::uint64_t const bits = std::bit_cast<std::uint64_t>(x) + (one - root_half);
     power += double(std::int64_t(bits >> 52) - 1023);
     double const m = std::bit_cast<double>((bits & ((std::uint64_t(1) << 52) - 1)) + root_half);
-    double const f = m - 1.0, half_square = 0.5 * f * f, s = f / (2.0 + f), z = s * s, w = z * z;
-    double const even = w * (3.999999999940941908e-01 + w * (2.222219843214978396e-01 + w * 1.531383769920937332e-01));
-    double const odd =
-        z * (6.666666666666735130e-01 +
-             w * (2.857142874366239149e-01 + w * (1.818357216161805012e-01 + w * 1.479819860511658591e-01)));
-    return s * (half_square + (even + odd)) + power * ln2_low_k - half_square + f + power * ln2_high_k;
+    // log m = 2 atanh(s), s = (m - 1) / (m + 1); the division's remainder restores the bits that s lacks.
+    double const f = m - 1.0, s = f / (2.0 + f), square = s * s;
+    double const remainder = ((f - 2.0 * s) - s * f) / (2.0 + f);
+    double const tail = 2.0 * (remainder + s * square * horner(square, atanh_series_k));
+    return power * ln2_high_k + (2.0 * s + (tail + power * ln2_low_k));
 }
 
 /** log(1 + x) without losing a small x: Kahan's correction of the rounding in 1 + x. */
