@@ -257,6 +257,15 @@ class ToolsTest(unittest.TestCase):
             self.assertEqual((kind, shape, len(rows)), (type_name, (4, 64), 4 * 64 * bytes_each))
         self.assertEqual(read_npy(run("uform_encode", self.model).stdout), ("<f4", (0, 128), b""))
 
+    def test_prefixes_travel_with_the_checkpoint(self):
+        self.mixture = self.write_mixture(prefixes={"query": "frage: ", "document": "\u00fc\\"})
+        self.assertEqual(self.train("--steps", 2).returncode, 0)
+        for side, prefix in (("query", "frage: "), ("document", "\u00fc\\")):
+            kept = run("uform_encode", self.output, "--as", side, stdin=b"eins\nzwei\n")
+            written = run("uform_encode", self.output, stdin=f"{prefix}eins\n{prefix}zwei\n".encode())
+            self.assertEqual((kept.returncode, kept.stdout), (0, written.stdout), side)
+            self.assertNotEqual(kept.stdout, run("uform_encode", self.output, stdin=b"eins\nzwei\n").stdout)
+
     def test_files_and_pipes_agree(self):
         source, target = self.folder / "texts", self.folder / "rows.npy"
         texts = b"".join(b"text %d \0\xff\r\n" % i for i in range(300))
