@@ -138,6 +138,10 @@ TEST_P(contrastive_unit, huge_logits_stay_finite) {
     auto const got = answer(lane, step.input<float>(GetParam(), e, t, b), 2);
     EXPECT_TRUE(std::isfinite(got.loss));
     for (float d : got.d_embeddings) EXPECT_TRUE(std::isfinite(d));
+    std::vector<double> const hot = {12, 12}, cold = {0, 0};
+    auto const wide = answer(lane, step.input<double>(GetParam(), step.embeddings, hot, cold), 2);
+    EXPECT_NEAR(got.loss, wide.loss, 24 * 4 * 0x1p-24 * std::exp(12.0));
+    for (double d : wide.d_embeddings) EXPECT_TRUE(std::isfinite(d));
 }
 
 TEST_P(contrastive_unit, no_negatives) {

@@ -48,7 +48,7 @@ template <typename scalar_>
 }
 
 /**
- *  log(1 + e) for e in [0, 1] is 2 atanh(s), s = e / (2 + e) <= 1/3: the series' first term left out is below 1e-8 of
+ *  log(1 + e) for e in [0, 1] is 2 atanh(s), s = e / (2 + e) <= 1/3: the series' first term left out is below 2e-8 of
  *  it.
  */
 template <>
@@ -57,7 +57,7 @@ template <>
     float const e = exponential(-magnitude), top = x > 0 ? 1.0f : e, hinge = x > 0 ? x : 0.0f;
     float const s = e / (2.0f + e), z = s * s;
     float const series =
-        1.0f / 3 + z * (1.0f / 5 + z * (1.0f / 7 + z * (1.0f / 9 + z * (1.0f / 11 + z * (1.0f / 13 + z / 15)))));
+        1.0f / 3 + z * (1.0f / 5 + z * (1.0f / 7 + z * (1.0f / 9 + z * (1.0f / 11 + z / 13))));
     return {hinge + 2.0f * (s + s * z * series), top / (1.0f + e)};
 }
 
