@@ -97,7 +97,7 @@ TEST(kit_unit, attention) {
     at(0, 2)[5] = 1, at(1, 2)[5] = 9;
     kit_t::attention(lane, one_item_t(2).items(), 1, qkv.data(), attended.data(), lse.data());
     EXPECT_NEAR(attended[5], 0.75 * 1 + 0.25 * 9, 4 * near_k);
-    EXPECT_NEAR(lse[0], 2 * ln_2_k, near_k); // ln(3 + 1)
+    EXPECT_NEAR(lse[0], 2 * ln_2_k, near_k);                // ln(3 + 1)
     EXPECT_NEAR(attended[head_width_k + 5], 5, 8 * near_k); // the mean
     EXPECT_NEAR(lse[1], ln_2_k, near_k);
 }
