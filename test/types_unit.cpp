@@ -4,6 +4,8 @@
  */
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include <cstring>
 #include <set>
 #include <string>
@@ -206,7 +208,10 @@ TEST(types, executor_on_a_memory_domain_drains_and_frees) {
     uform_executor_for_ram_t call {};
     call.executor = &executor, call.outcome = &outcome, call.memory_domains = domains, call.memory_domains_count = 1;
     uform_executor_for_ram(&call);
-    if (outcome.status == uform_status_invalid_argument_k) GTEST_SKIP() << "no NUMA nodes: " << outcome.detail;
+    if (!std::filesystem::exists("/sys/devices/system/node/node0")) { // asked of the system, not of the answer under test
+        EXPECT_EQ(outcome.status, uform_status_invalid_argument_k);
+        GTEST_SKIP() << "this system names no NUMA nodes";
+    }
     ASSERT_EQ(outcome.status, uform_status_success_k) << outcome.message;
     EXPECT_STREQ(outcome.message, "");
     for (uform_mood_t mood : {uform_mood_parked_k, uform_mood_spinning_k}) {
