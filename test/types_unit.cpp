@@ -208,7 +208,8 @@ TEST(types, executor_on_a_memory_domain_drains_and_frees) {
     uform_executor_for_ram_t call {};
     call.executor = &executor, call.outcome = &outcome, call.memory_domains = domains, call.memory_domains_count = 1;
     uform_executor_for_ram(&call);
-    if (!std::filesystem::exists("/sys/devices/system/node/node0")) { // asked of the system, not of the answer under test
+    if (!std::filesystem::exists(
+            "/sys/devices/system/node/node0")) { // asked of the system, not of the answer under test
         EXPECT_EQ(outcome.status, uform_status_invalid_argument_k);
         GTEST_SKIP() << "this system names no NUMA nodes";
     }
