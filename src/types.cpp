@@ -63,6 +63,7 @@ failure_t executor_drain(uform_executor_drain_t const &call) noexcept {
         return fail(uform_status_invalid_argument_k, "mood is neither spinning nor parked", "mood is %d",
                     int(call.mood));
     if (!call.executor) return {};
+    if (failure_t const failure = refuse_torn(call.executor->executor)) return failure;
     call.executor->executor.wait_free();
     call.executor->executor.set_mood(call.mood);
     return {};
@@ -138,7 +139,7 @@ void uform_executor_drain(uform_executor_drain_t *arguments) { uform::run_at_onc
 void uform_executor_free(uform_executor_t executor) {
     if (!executor) return;
     executor->executor.wait_free();
-    delete executor;
+    if (!executor->executor.call_torn_by_fork()) delete executor;
 }
 
 size_t uform_gpu_devices(uform_gpu_device_t *, size_t) { return 0; }
@@ -147,7 +148,7 @@ void uform_arena_init(uform_arena_init_t *arguments) { uform::run_at_once<uform:
 void uform_arena_free(uform_arena_t arena) {
     if (!arena) return;
     arena->arena.wait_free();
-    delete arena;
+    if (!arena->arena.torn_by_fork()) delete arena; // else its blocks may be half moved
 }
 
 char const *uform_version(void) { return "4.0.0"; }

@@ -64,6 +64,10 @@ class executor_t {
     [[nodiscard]] bool try_hold() noexcept { return hold_.try_hold(); }
     void release() noexcept { hold_.release(); }
     void wait_free() const noexcept { hold_.wait_free(); }
+    /** True in a child forked since `start`: the threads stayed in the parent, and no call can run. */
+    bool torn_by_fork() const noexcept { return process_ && process_ != this_process(); }
+    /** True where such a child also inherited a call in the middle: lanes may be half written, so they must leak. */
+    bool call_torn_by_fork() const noexcept { return hold_.torn_by_fork(); }
     void set_mood(uform_mood_t mood) noexcept { mood_.store(mood, std::memory_order_relaxed); }
 
     std::size_t threads() const noexcept { return count_; }
@@ -133,6 +137,7 @@ class executor_t {
     std::atomic<uform_mood_t> mood_ {uform_mood_spinning_k};
     uform_cpu_class_t cpu_class_ = uform_cpu_class_derived_k;
     bool started_ = false;
+    std::uint32_t process_ = 0; // that started it
 
     std::size_t count_ = 1; // workers
     lane_t solo_;           // the narrow lane of a single worker
