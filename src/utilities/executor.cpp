@@ -74,6 +74,12 @@ failure_t executor_t::start(std::size_t threads, uform_cpu_class_t cpu_class, co
     return {};
 }
 
+void executor_t::place(domains_t const &domains) noexcept {
+    domains_ = domains;
+    for (std::size_t worker = 0; worker < count_; ++worker) narrow_[worker].scratch.place(domains);
+    wide_.scratch.place(domains);
+}
+
 /** Starts a thread with all signals blocked: handlers are the host's, and run on the host's threads. */
 bool executor_t::spawn(pthread_t &handle, void *(*main)(void *), void *argument, core_set_t const *cores) noexcept {
     pthread_attr_t attributes;

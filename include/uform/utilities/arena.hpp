@@ -31,6 +31,7 @@ class arena_t {
     element_ *claim(std::size_t count) noexcept {
         return memory_.claim<element_>(count);
     }
+    void place(domains_t const &domains) noexcept { memory_.place(domains); }
     std::size_t capacity() const noexcept { return memory_.capacity(); }
 };
 

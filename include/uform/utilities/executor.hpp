@@ -17,7 +17,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <new>
+#include <type_traits>
 
 #include <pthread.h>
 
@@ -60,6 +62,9 @@ class executor_t {
 
     /** Adds `threads - 1` threads and a dispatcher, bound to `cores` unless null. Once, before any other use. */
     failure_t start(std::size_t threads, uform_cpu_class_t cpu_class, core_set_t const *cores) noexcept;
+    /** Where scratch, and what is made for this executor, should lie. After `start`, before the first call. */
+    void place(domains_t const &domains) noexcept;
+    domains_t const &domains() const noexcept { return domains_; }
 
     [[nodiscard]] bool try_hold() noexcept { return hold_.try_hold(); }
     void release() noexcept { hold_.release(); }
@@ -136,6 +141,7 @@ class executor_t {
     hold_t hold_;
     std::atomic<uform_mood_t> mood_ {uform_mood_spinning_k};
     uform_cpu_class_t cpu_class_ = uform_cpu_class_derived_k;
+    domains_t domains_;
     bool started_ = false;
     std::uint32_t process_ = 0; // that started it
 
