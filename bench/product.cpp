@@ -20,7 +20,7 @@ constexpr product_t products_k[] = {
 
 buffer_t<std::byte> packed_bytes(kit_table_t const &kit, buffer_t<bf16_t> const &w, packed_t &packed) {
     buffer_t<std::byte> memory;
-    if (!memory.resize(kit.pack_bytes(packed.outputs, packed.inputs))) std::exit(2);
+    if (!memory.resize(kit.pack_bytes(packed.outputs, packed.inputs, packed.scalar))) std::exit(2);
     packed.data = memory.data();
     kit.pack(w.data(), 0, packed.outputs, packed);
     return memory;

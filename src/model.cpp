@@ -21,9 +21,8 @@ constexpr named_t modality_names_k[] = {{uform_modality_text_k, "text"},
 /** What both loads refuse alike. */
 template <typename call_>
 failure_t check_load(call_ const &call) noexcept {
-    if (call.quantization == uform_scalar_e4m3_k)
-        return fail(uform_status_unsupported_k, "quantization e4m3 is not in this build");
-    if (call.quantization != uform_scalar_default_k && call.quantization != uform_scalar_bf16_k)
+    if (call.quantization != uform_scalar_default_k && call.quantization != uform_scalar_bf16_k &&
+        call.quantization != uform_scalar_e4m3_k)
         return fail(uform_status_invalid_argument_k, "quantization must be bf16 or e4m3", "%s",
                     name_of_scalar(call.quantization));
     domains_t domains;
@@ -46,13 +45,12 @@ failure_t load(call_ const &call, checkpoint_t const &checkpoint, executor_t &ex
     if (failure_t const failure = resolve_class(pin, has_kernels, resolved)) return failure;
     uform_model_t const made = new (std::nothrow) uform_model_handle_t;
     if (!made) return fail(uform_status_out_of_memory_k, "memory for the model is out");
-    domains_t domains = executor.domains();
+    model_target_t target {resolved, call.quantization ? call.quantization : uform_scalar_bf16_k, executor.domains()};
     if (call.memory_domains_count) {
-        domains = {};
-        (void)read_domains(call.memory_domains, call.memory_domains_count,
-                           domains); // accepted before the call was queued
+        target.domains = {};
+        (void)read_domains(call.memory_domains, call.memory_domains_count, target.domains); // accepted before queueing
     }
-    failure_t const failure = made->model.load(checkpoint, resolved, executor, domains, call.progress);
+    failure_t const failure = made->model.load(checkpoint, target, executor, call.progress);
     if (failure)
         delete made;
     else
@@ -80,7 +78,7 @@ failure_t describe(uform_model_describe_t const &call) noexcept {
     description.dimensions = model.options.geometry.hidden;
     description.context = model.options.geometry.context;
     description.depth = model.options.geometry.depth;
-    description.quantization = uform_scalar_bf16_k;
+    description.quantization = model.quantization;
     description.memory_usage = model.bytes();
     description.cpu_class = model.cpu_class;
     description.gpu_class = uform_gpu_class_unknown_k;

@@ -68,7 +68,7 @@ struct run_t {
 
     explicit run_t(std::vector<wide_> const &parameters) {
         bind(masters, parameters.data());
-        EXPECT_FALSE(tower.lay_out(kit, geometry_k, masters, 0, true));
+        EXPECT_FALSE(tower.lay_out(kit, geometry_k, masters, {.with_transposes = true}));
         EXPECT_TRUE(rotary.build(geometry_k.context));
         for (std::size_t length : lengths_k) {
             texts.emplace_back();

@@ -114,9 +114,9 @@ struct packing_t {
     buffer_t<std::byte> memory;
     packed_t packed;
     template <typename kit_>
-    packing_t(kit_ const &kit, std::size_t outputs, std::size_t inputs) {
-        EXPECT_TRUE(memory.resize(kit.pack_bytes(outputs, inputs)));
-        packed = {memory.data(), outputs, inputs};
+    packing_t(kit_ const &kit, std::size_t outputs, std::size_t inputs, uform_scalar_t scalar = uform_scalar_bf16_k) {
+        EXPECT_TRUE(memory.resize(kit.pack_bytes(outputs, inputs, scalar)));
+        packed = {memory.data(), outputs, inputs, scalar};
     }
 };
 
@@ -142,6 +142,22 @@ auto const gemm_wide_case = [](auto const &kit, lane_t &lane, shape_t const &sha
     kit.gemm_wide(lane, shape.rows, a.data(), packing.packed, y.data(), y.data());
     kit.gemm_wide(lane, shape.rows, a.data(), packing.packed, nullptr, bare.data());
     return {widened(y), widened(bare)};
+};
+auto const gemm_e4m3_case = [](auto const &kit, lane_t &lane, shape_t const &shape) -> outputs_t {
+    using kit_t = std::remove_cvref_t<decltype(kit)>;
+    // A twentieth: a quarter of the values lie below 2^-6, among E4M3's subnormals.
+    auto const a = values<typename kit_t::narrow_t>(shape, 1, shape.rows * shape.depth, 0.05f);
+    auto const w = values<typename kit_t::narrow_t>(shape, 2, shape.columns * shape.depth, 0.05f);
+    auto y = values<typename kit_t::wide_t>(shape, 3, shape.rows * shape.columns), bare = y;
+    packing_t packing(kit, shape.columns, shape.depth, uform_scalar_e4m3_k);
+    std::size_t const first = shape.columns > 64 ? 64 : shape.columns; // in two parts, as a loader does
+    kit.pack(w.data(), 0, first, packing.packed);
+    if (shape.columns > first) kit.pack(w.data() + first * shape.depth, first, shape.columns - first, packing.packed);
+    narrow_of_kit<kit_t> narrow(shape.rows * shape.columns);
+    kit.gemm(lane, shape.rows, a.data(), packing.packed, narrow.data());
+    kit.gemm_wide(lane, shape.rows, a.data(), packing.packed, y.data(), y.data());
+    kit.gemm_wide(lane, shape.rows, a.data(), packing.packed, nullptr, bare.data());
+    return {widened(narrow), widened(y), widened(bare)};
 };
 auto const gemm_backward_weight_case = [](auto const &kit, lane_t &lane, shape_t const &shape) -> outputs_t {
     using kit_t = std::remove_cvref_t<decltype(kit)>;
@@ -520,6 +536,11 @@ TEST(kit_classes, every_slot_agrees_with_the_oracle) {
     }
 }
 
+/** Weights and left rows rounded to E4M3: no slot of its own, but another way through those of products. */
+TEST(kit_classes, e4m3_products_agree_with_the_oracle) {
+    check(gemm_e4m3_case, {narrow_k, longest_product_k * wide_k}, product_shapes());
+}
+
 /** Rows alone, at every remainder of a tile and from every offset, against the same rows within 64. */
 TEST(kit_classes, rows_do_not_know_their_neighbours) {
     constexpr std::size_t rows = 64, depth = 130, columns = 192;
@@ -531,17 +552,20 @@ TEST(kit_classes, rows_do_not_know_their_neighbours) {
         if (!each.runs) continue;
         packing_t packing(each.table, columns, depth);
         each.table.pack(w.data(), 0, columns, packing.packed);
+        packing_t bytes(each.table, columns, depth, uform_scalar_e4m3_k);
+        each.table.pack(w.data(), 0, columns, bytes.packed);
         auto const run = [&](std::size_t first, std::size_t count) {
             lane_t lane;
             std::vector<bf16_t> product(count * columns), normed(product), gated(product);
-            std::vector<float> wide(count * columns), inverse(count);
+            std::vector<float> wide(count * columns), rounded(wide), inverse(count);
             each.table.gemm(lane, count, a.data() + first * depth, packing.packed, product.data());
             each.table.gemm_wide(lane, count, a.data() + first * depth, packing.packed, x.data() + first * columns,
                                  wide.data());
+            each.table.gemm_wide(lane, count, a.data() + first * depth, bytes.packed, nullptr, rounded.data());
             each.table.rmsnorm(lane, count, columns, x.data() + first * columns, scale.data(), normed.data(),
                                inverse.data());
             each.table.swiglu(lane, count, columns, gate_up.data() + first * 2 * columns, gated.data());
-            return outputs_t {widened(product), widened(normed), widened(gated), widened(wide)};
+            return outputs_t {widened(product), widened(normed), widened(gated), widened(wide), widened(rounded)};
         };
         outputs_t const together = run(0, rows);
         for (std::size_t count = 1; count <= 13; ++count)

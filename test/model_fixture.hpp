@@ -43,7 +43,8 @@ struct model_fixture_t {
     packed_tower_t<kit_> tower;
     rotary_table_t<wide_t> rotary;
 
-    model_fixture_t(kit_ const &kit, geometry_t geometry, std::size_t token_width)
+    model_fixture_t(kit_ const &kit, geometry_t geometry, std::size_t token_width,
+                    uform_scalar_t block_scalar = uform_scalar_bf16_k)
         : kit(kit), geometry(geometry), token_width(token_width) {
         std::size_t const d = geometry.hidden, m = geometry.inner();
         std::uint64_t tensor = 0;
@@ -58,7 +59,7 @@ struct model_fixture_t {
         masters.norm = scale(tensor++, d), masters.pool_query = matrix(tensor++, d);
         masters.pool_hidden = matrix(tensor++, d * d), masters.pool_output = matrix(tensor++, d * d);
         masters.tokens_projection = matrix(tensor++, token_width * d);
-        require(!tower.lay_out(kit, geometry, masters, token_width, false));
+        require(!tower.lay_out(kit, geometry, masters, {.token_width = token_width, .block_scalar = block_scalar}));
         tower.pack_everything(kit, masters);
         require(rotary.build(geometry.context));
     }

@@ -166,6 +166,34 @@ inline pairs_t zip_narrow(f32x_t even, f32x_t odd) {
     return _mm256_or_si256(_mm256_srli_epi32(round_upper(even), 16), upper);
 }
 
+constexpr std::size_t expanded_k = 32;
+
+/**
+ *  32 bytes of E4M3 as BFloat16, made as low and high bytes. A normal's low byte is the code's low four bits moved up,
+ *  its high byte 0x3c and the exponent's upper three bits; the eight magnitudes below 2^-6 are looked up. The NaN comes
+ *  out as 480 would and gets the rest of its exponent.
+ */
+inline void expand(e4m3_t const *codes, bf16_t *values) {
+    __m256i const low_table = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 0, char(0x80), char(0xc0), 0, 0x20, 0x40, 0x60, 0, 0, 0, 0, 0, 0, 0, 0));
+    __m256i const high_table = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 0x3b, 0x3b, 0x3b, 0x3c, 0x3c, 0x3c, 0x3c, 0, 0, 0, 0, 0, 0, 0, 0));
+    // Unpacking works within halves, so the middle quarters change places first.
+    __m256i const code = _mm256_permute4x64_epi64(_mm256_loadu_si256((__m256i const *)codes), 0xd8);
+    __m256i const magnitude = _mm256_and_si256(code, _mm256_set1_epi8(0x7f));
+    __m256i const sign = _mm256_xor_si256(code, magnitude);
+    __m256i const small = _mm256_cmpgt_epi8(_mm256_set1_epi8(8), magnitude);
+    __m256i const nan = _mm256_cmpeq_epi8(magnitude, _mm256_set1_epi8(0x7f));
+    __m256i low = _mm256_and_si256(_mm256_slli_epi16(code, 4), _mm256_set1_epi8(char(0xf0)));
+    __m256i high = _mm256_and_si256(_mm256_srli_epi16(magnitude, 4), _mm256_set1_epi8(0x0f));
+    high = _mm256_add_epi8(high, _mm256_set1_epi8(0x3c));
+    low = _mm256_blendv_epi8(low, _mm256_shuffle_epi8(low_table, magnitude), small);
+    high = _mm256_blendv_epi8(high, _mm256_shuffle_epi8(high_table, magnitude), small);
+    high = _mm256_or_si256(_mm256_or_si256(high, sign), _mm256_and_si256(nan, magnitude));
+    _mm256_storeu_si256((__m256i *)values, _mm256_unpacklo_epi8(low, high));
+    _mm256_storeu_si256((__m256i *)(values + 16), _mm256_unpackhi_epi8(low, high));
+}
+
 #include "cpu/kernels.hpp"
 
 } // namespace

@@ -28,7 +28,8 @@ failure_t trainer_t::prepare() noexcept {
     geometry_t const &geometry = options_.model.geometry;
     if (!rotary_.build(geometry.context))
         return fail(uform_status_out_of_memory_k, "memory for the trainer is out");
-    return tower_.lay_out(*kit_, geometry, parameters_.masters(), options_.model.token_width, true);
+    tower_layout_t const layout {.token_width = options_.model.token_width, .with_transposes = true};
+    return tower_.lay_out(*kit_, geometry, parameters_.masters(), layout);
 }
 
 failure_t trainer_t::step(step_items_t const &items, executor_t &executor, uform_trainer_step_stats_t *stats) noexcept {

@@ -22,11 +22,17 @@
 
 namespace uform {
 
-/** A weight matrix in the order its kit reads it. `data` holds `pack_bytes(outputs, inputs)` bytes, 64-byte aligned. */
+/**
+ *  A weight matrix in the order its kit reads it. `data` holds `pack_bytes(outputs, inputs, scalar)` bytes, 64-byte
+ *  aligned. A product with E4M3 weights rounds its left operand to E4M3 as well, from the BFloat16 it is stored as.
+ */
 struct packed_t {
     void *data = nullptr;
-    std::size_t outputs = 0; // columns of the product
-    std::size_t inputs = 0;  // depth of the product
+    std::size_t outputs = 0;                      // columns of the product
+    std::size_t inputs = 0;                       // depth of the product
+    uform_scalar_t scalar = uform_scalar_bf16_k;  // what weights are stored as: bf16 or e4m3
+
+    bool is_e4m3() const noexcept { return scalar == uform_scalar_e4m3_k; }
 };
 
 /** One direction of rotation per call: the backward of a rotation is the rotation by the opposite angle. */
@@ -74,9 +80,9 @@ struct kit_table_t {
     char const *name;
 
     // Weights. `pack` takes `count` rows of a row-major [outputs, inputs] matrix, from row `first` on, where `first`
-    // and `count` are multiples of 64 or end at `outputs`. `pack_transposed` packs all of it for `a[rows, outputs] *
-    // w`: the target has `outputs` and `inputs` exchanged.
-    std::size_t (*pack_bytes)(std::size_t outputs, std::size_t inputs) noexcept;
+    // and `count` are multiples of 64 or end at `outputs`, and rounds them to the target's scalar. `pack_transposed`
+    // packs all of it for `a[rows, outputs] * w`: the target is bf16 and has `outputs` and `inputs` exchanged.
+    std::size_t (*pack_bytes)(std::size_t outputs, std::size_t inputs, uform_scalar_t scalar) noexcept;
     void (*pack)(narrow source, std::size_t first, std::size_t count, packed_t target) noexcept;
     void (*pack_transposed)(narrow source, packed_t target) noexcept;
 

@@ -11,6 +11,14 @@
 
 namespace uform {
 
+/** What of a tower is laid out, and how. */
+struct tower_layout_t {
+    std::size_t token_width = 0;
+    bool with_transposes = false;                      // for backwards, which bf16 alone can do
+    uform_scalar_t block_scalar = uform_scalar_bf16_k; // of the blocks' matrices: bf16 or e4m3
+    domains_t domains = {};                            // where the weights should lie
+};
+
 template <typename kit_>
 class packed_tower_t {
   public:
@@ -21,16 +29,15 @@ class packed_tower_t {
 
     /** Lays the tower out and allocates it, zeroed; nothing is packed yet. Heads without a master stay absent. */
     [[nodiscard]] failure_t lay_out(kit_ const &kit, geometry_t const &geometry, masters_t<wide_t> const &masters,
-                                    std::size_t token_width, bool with_transposes,
-                                    domains_t const &domains = {}) noexcept {
-        weights.geometry = geometry, transposes_ = with_transposes;
+                                    tower_layout_t const &layout) noexcept {
+        weights.geometry = geometry, transposes_ = layout.with_transposes;
         if (!weights.blocks.resize(geometry.depth)) return out_of_memory();
         used_ = 0, memory_.reset();
-        place_all(kit, geometry, masters, token_width); // measures
+        place_all(kit, geometry, masters, layout); // measures
         std::size_t const bytes = used_;
-        if (!memory_.map(bytes, domains)) return out_of_memory();
+        if (!memory_.map(bytes, layout.domains)) return out_of_memory();
         used_ = 0;
-        place_all(kit, geometry, masters, token_width); // points
+        place_all(kit, geometry, masters, layout); // points
         return {};
     }
     bool is_laid_out() const noexcept { return memory_.size() != 0; }
@@ -77,29 +84,30 @@ class packed_tower_t {
         used_ += (count * sizeof(element_) + 63) / 64 * 64;
         return memory_.data() ? reinterpret_cast<element_ *>(memory_.data() + at) : nullptr;
     }
-    packed_t place_packed(kit_ const &kit, std::size_t outputs, std::size_t inputs) noexcept {
-        return {place<std::byte>(kit.pack_bytes(outputs, inputs)), outputs, inputs};
+    packed_t place_packed(kit_ const &kit, std::size_t outputs, std::size_t inputs,
+                          uform_scalar_t scalar = uform_scalar_bf16_k) noexcept {
+        return {place<std::byte>(kit.pack_bytes(outputs, inputs, scalar)), outputs, inputs, scalar};
     }
-    void place_pair(kit_ const &kit, std::size_t outputs, std::size_t inputs, packed_t &w,
-                    packed_t &transposed) noexcept {
-        w = place_packed(kit, outputs, inputs);
+    void place_pair(kit_ const &kit, std::size_t outputs, std::size_t inputs, packed_t &w, packed_t &transposed,
+                    uform_scalar_t scalar = uform_scalar_bf16_k) noexcept {
+        w = place_packed(kit, outputs, inputs, scalar);
         if (transposes_) transposed = place_packed(kit, inputs, outputs);
     }
     void place_all(kit_ const &kit, geometry_t const &geometry, masters_t<wide_t> const &masters,
-                   std::size_t token_width) noexcept {
+                   tower_layout_t const &layout) noexcept {
         std::size_t const hidden = geometry.hidden, inner = geometry.inner();
         weights.embedding = place<narrow_t>(vocabulary_k * hidden);
         for (auto &block : weights.blocks) {
             block.attention_norm = place<wide_t>(hidden), block.mlp_norm = place<wide_t>(hidden);
-            place_pair(kit, 3 * hidden, hidden, block.qkv, block.qkv_transposed);
-            place_pair(kit, hidden, hidden, block.output, block.output_transposed);
-            place_pair(kit, 2 * inner, hidden, block.gate_up, block.gate_up_transposed);
-            place_pair(kit, hidden, inner, block.down, block.down_transposed);
+            place_pair(kit, 3 * hidden, hidden, block.qkv, block.qkv_transposed, layout.block_scalar);
+            place_pair(kit, hidden, hidden, block.output, block.output_transposed, layout.block_scalar);
+            place_pair(kit, 2 * inner, hidden, block.gate_up, block.gate_up_transposed, layout.block_scalar);
+            place_pair(kit, hidden, inner, block.down, block.down_transposed, layout.block_scalar);
         }
         weights.norm = place<wide_t>(hidden), weights.pool.query = place<wide_t>(hidden);
         place_pair(kit, hidden, hidden, weights.pool.hidden, weights.pool.hidden_transposed);
         place_pair(kit, hidden, hidden, weights.pool.output, weights.pool.output_transposed);
-        if (masters.tokens_projection) weights.tokens_projection = place_packed(kit, token_width, hidden);
+        if (masters.tokens_projection) weights.tokens_projection = place_packed(kit, layout.token_width, hidden);
         if (!masters.decoder_weight) return;
         place_pair(kit, byte_values_k, hidden, weights.decoder, weights.decoder_transposed);
         weights.decoder_bias = place<narrow_t>(byte_values_k);

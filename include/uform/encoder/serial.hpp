@@ -39,10 +39,30 @@ struct kit {
     static wide_t real(double x) noexcept { return wide_t(x); }
     static wide_t sigmoid(wide_t x) noexcept { return wide_t(1) / (wide_t(1) + exp_of(-x)); }
 
-    static std::size_t pack_bytes(std::size_t outputs, std::size_t inputs) noexcept {
-        return outputs * inputs * sizeof(narrow_t);
+    // E4M3 weights: bytes for float, as in every class; the oracle over double keeps their values as it keeps all
+    // else. The complex kit differentiates, which nobody does through a rounding, so it stores what it is given.
+    static constexpr bool stores_bytes = std::is_same_v<wide_t, float>;
+    using quantized_t = std::conditional_t<stores_bytes, e4m3_t, narrow_t>;
+
+    static wide_t load(e4m3_t x) noexcept { return widen(x); }
+    static quantized_t quantize(narrow_t x) noexcept {
+        if constexpr (stores_bytes)
+            return round_to_e4m3(widen(x));
+        else if constexpr (std::is_same_v<wide_t, double>)
+            return widen(round_to_e4m3(float(x)));
+        else
+            return x;
+    }
+
+    static std::size_t pack_bytes(std::size_t outputs, std::size_t inputs, uform_scalar_t scalar) noexcept {
+        return outputs * inputs * (scalar == uform_scalar_e4m3_k ? sizeof(quantized_t) : sizeof(narrow_t));
     }
     static void pack(narrow source, std::size_t first, std::size_t count, packed_t target) noexcept {
+        if (target.is_e4m3()) {
+            quantized_t *stored = static_cast<quantized_t *>(target.data) + first * target.inputs;
+            for (std::size_t i = 0; i < count * target.inputs; ++i) stored[i] = quantize(source[i]);
+            return;
+        }
         std::memcpy(static_cast<narrow_t *>(target.data) + first * target.inputs, source,
                     count * target.inputs * sizeof(narrow_t));
     }
@@ -53,29 +73,42 @@ struct kit {
                 transposed[column * target.inputs + row] = source[row * target.outputs + column];
     }
 
-    static wide_t dot(std::size_t depth, narrow a, narrow b) noexcept {
+    template <typename left_, typename right_>
+    static wide_t dot(std::size_t depth, left_ const *a, right_ const *b) noexcept {
         wide_t sum = 0;
         for (std::size_t i = 0; i < depth; ++i) sum += load(a[i]) * load(b[i]);
         return sum;
     }
 
-    static void gemm(lane_t &lane, std::size_t rows, narrow a, packed_t w, narrow_t *y) noexcept {
-        narrow weights = static_cast<narrow>(w.data);
-        lane.rows(rows, 1, [=](std::size_t first, std::size_t last, lane_t &) {
-            for (std::size_t row = first; row < last; ++row)
-                for (std::size_t output = 0; output < w.outputs; ++output)
-                    y[row * w.outputs + output] = store(dot(w.inputs, a + row * w.inputs, weights + output * w.inputs));
+    /** Calls `keep(cell, product)` for every cell of the answer, with operands of one scalar. */
+    template <typename stored_, typename keep_>
+    static void multiply_row(std::size_t row, stored_ const *a, packed_t w, keep_ const &keep) noexcept {
+        stored_ const *weights = static_cast<stored_ const *>(w.data);
+        for (std::size_t output = 0; output < w.outputs; ++output)
+            keep(row * w.outputs + output, dot(w.inputs, a, weights + output * w.inputs));
+    }
+    template <typename keep_>
+    static void multiply(lane_t &lane, std::size_t rows, narrow a, packed_t w, keep_ const &keep) noexcept {
+        lane.rows(rows, 1, [=](std::size_t first, std::size_t last, lane_t &worker) {
+            if (!w.is_e4m3()) {
+                for (std::size_t row = first; row < last; ++row) multiply_row(row, a + row * w.inputs, w, keep);
+                return;
+            }
+            scratch_scope_t scope(worker);
+            quantized_t *const rounded = worker.claim<quantized_t>(w.inputs);
+            if (!rounded) return;
+            for (std::size_t row = first; row < last; ++row) {
+                for (std::size_t i = 0; i < w.inputs; ++i) rounded[i] = quantize(a[row * w.inputs + i]);
+                multiply_row(row, rounded, w, keep);
+            }
         });
     }
+    static void gemm(lane_t &lane, std::size_t rows, narrow a, packed_t w, narrow_t *y) noexcept {
+        multiply(lane, rows, a, w, [=](std::size_t cell, wide_t product) { y[cell] = store(product); });
+    }
     static void gemm_wide(lane_t &lane, std::size_t rows, narrow a, packed_t w, wide addend, wide_t *y) noexcept {
-        narrow weights = static_cast<narrow>(w.data);
-        lane.rows(rows, 1, [=](std::size_t first, std::size_t last, lane_t &) {
-            for (std::size_t row = first; row < last; ++row)
-                for (std::size_t output = 0; output < w.outputs; ++output) {
-                    wide_t const product = dot(w.inputs, a + row * w.inputs, weights + output * w.inputs);
-                    std::size_t const cell = row * w.outputs + output;
-                    y[cell] = addend ? addend[cell] + product : product;
-                }
+        multiply(lane, rows, a, w, [=](std::size_t cell, wide_t product) {
+            y[cell] = addend ? addend[cell] + product : product;
         });
     }
     static void gemm_backward_weight(lane_t &lane, std::size_t rows, std::size_t outputs, std::size_t inputs,

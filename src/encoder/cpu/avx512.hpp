@@ -85,3 +85,17 @@ inline void transpose(pairs_t (&square)[lanes_k]) {
         square[i + 8] = _mm512_shuffle_i32x4(turned[i], turned[i + 8], 0xdd);
     }
 }
+
+constexpr e4m3_table_t e4m3_table_k;
+constexpr std::size_t expanded_k = 32;
+
+/** 32 bytes of E4M3 as BFloat16: two lookups of 64 magnitudes, chosen by bit 6, then the sign. */
+inline void expand(e4m3_t const *codes, bf16_t *values) {
+    __m512i const *table = (__m512i const *)e4m3_table_k.values;
+    __m512i const code = _mm512_cvtepi8_epi16(_mm256_loadu_si256((__m256i const *)codes));
+    __m512i const below_2 = _mm512_permutex2var_epi16(table[0], code, table[1]); // codes of magnitudes under 2
+    __m512i const others = _mm512_permutex2var_epi16(table[2], code, table[3]);
+    __mmask32 const large = _mm512_test_epi16_mask(code, _mm512_set1_epi16(0x40));
+    __m512i const sign = _mm512_and_si512(code, _mm512_set1_epi16(short(0x8000)));
+    _mm512_storeu_si512(values, _mm512_or_si512(_mm512_mask_blend_epi16(large, below_2, others), sign));
+}

@@ -3,7 +3,8 @@
  *  @brief Products with packed weights: `y = a w^T` in BFloat16 or, with an addend, in float.
  *
  *  A block of rows stays in the second-level cache while the panels of weights stream past it; within a block, one
- *  panel meets all rows before the next one is touched.
+ *  panel meets all rows before the next one is touched. Blocks and panels of E4M3 products are made of BFloat16 first,
+ *  in scratch, so that `multiply_panel` is all a class has to replace.
  */
 #pragma once
 
@@ -71,18 +72,42 @@ inline left_rows_t even_rows(bf16_t const *a, std::size_t rows, std::size_t inpu
     return {staged, inputs + 1};
 }
 
+/** What `multiply_panel` reads: a product's operands as they are, or copies of them in a worker's scratch. */
+class operands_t {
+    packed_t w_;
+    bf16_t *left_ = nullptr;  // [block rows, even inputs], where rows are rounded or padded
+    bf16_t *right_ = nullptr; // one panel, where weights are expanded
+
+  public:
+    bool prepare(lane_t &worker, packed_t w, std::size_t rows) {
+        w_ = w;
+        if (w.is_e4m3() && !(right_ = claim<bf16_t>(worker, panel_elements(w.inputs)))) return false;
+        if (!w.is_e4m3() && w.inputs % 2 == 0) return true;
+        return (left_ = claim<bf16_t>(worker, rows * round_up(w.inputs, 2)));
+    }
+    left_rows_t left(bf16_t const *a, std::size_t rows) const {
+        return w_.is_e4m3() ? round_rows(a, rows, w_.inputs, left_) : even_rows(a, rows, w_.inputs, left_);
+    }
+    bf16_t const *right(std::size_t panel) const {
+        std::size_t const first = panel * panel_elements(w_.inputs);
+        if (!w_.is_e4m3()) return static_cast<bf16_t const *>(w_.data) + first;
+        expand_panel(static_cast<e4m3_t const *>(w_.data) + first, divide_up(w_.inputs, 2), right_);
+        return right_;
+    }
+};
+
 /** `sinks_` makes the sink of a panel's first row: `whole(column)` where all 64 columns exist, else `part(column)`. */
 template <typename sinks_>
 void multiply_rectangle(lane_t &worker, rectangle_t area, bf16_t const *a, packed_t w, sinks_ sinks) {
     std::size_t const step = block_rows(w.inputs), pairs = divide_up(w.inputs, 2);
     scratch_scope_t scope(worker);
-    bf16_t *staged = w.inputs % 2 ? claim<bf16_t>(worker, step * (w.inputs + 1)) : nullptr;
-    if (w.inputs % 2 && !staged) return;
+    operands_t operands;
+    if (!operands.prepare(worker, w, least(step, area.last_row - area.first_row))) return;
     for (std::size_t first = area.first_row; first < area.last_row; first += step) {
         std::size_t const rows = least(area.last_row - first, step);
-        left_rows_t const left = even_rows(a + first * w.inputs, rows, w.inputs, staged);
+        left_rows_t const left = operands.left(a + first * w.inputs, rows);
         for (std::size_t panel = area.first_panel; panel < area.last_panel; ++panel) {
-            bf16_t const *right = static_cast<bf16_t const *>(w.data) + panel * panel_elements(w.inputs);
+            bf16_t const *right = operands.right(panel);
             std::size_t const column = panel * panel_columns_k;
             if (column + panel_columns_k <= w.outputs)
                 multiply_panel(rows, left, right, pairs, sinks.whole(first, column));

@@ -7,6 +7,8 @@
 #include "tile.hpp"
 #include "panel.hpp"
 #include "stream.hpp"
+#include "e4m3.hpp"
+#include "pack.hpp"
 #include "exp.hpp"
 #include "gemm.hpp"
 #include "gemm_backward_weight.hpp"

@@ -69,26 +69,3 @@ inline void pack_rows(bf16_t const *source, std::size_t stride, std::size_t rows
 }
 
 inline std::size_t panel_elements(std::size_t depth) { return round_up(depth, 2) * panel_columns_k; }
-
-std::size_t pack_bytes(std::size_t outputs, std::size_t inputs) noexcept {
-    return divide_up(outputs, panel_columns_k) * panel_elements(inputs) * sizeof(bf16_t);
-}
-
-void pack(bf16_t const *source, std::size_t first, std::size_t count, packed_t target) noexcept {
-    bf16_t *panels = static_cast<bf16_t *>(target.data) + first / panel_columns_k * panel_elements(target.inputs);
-    for (std::size_t row = 0; row < count; row += panel_columns_k) {
-        std::size_t const columns = least(count - row, panel_columns_k);
-        bf16_t *panel = panels + row / panel_columns_k * panel_elements(target.inputs);
-        if (columns < panel_columns_k) std::memset(panel, 0, panel_elements(target.inputs) * sizeof(bf16_t));
-        pack_columns(source + row * target.inputs, target.inputs, columns, target.inputs, panel);
-    }
-}
-
-void pack_transposed(bf16_t const *source, packed_t target) noexcept {
-    bf16_t *panel = static_cast<bf16_t *>(target.data);
-    for (std::size_t column = 0; column < target.outputs; column += panel_columns_k) {
-        pack_rows(source + column, target.outputs, target.inputs, least(target.outputs - column, panel_columns_k),
-                  panel);
-        panel += panel_elements(target.inputs);
-    }
-}

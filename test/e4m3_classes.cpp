@@ -1,0 +1,67 @@
+/**
+ *  @file e4m3_classes.cpp
+ *  @brief What every class makes of each of the 256 codes and of each BFloat16 value, through products by one.
+ */
+#include <gtest/gtest.h>
+
+#include <uform/encoder/kit.hpp>
+#include <uform/utilities/buffer.hpp>
+#include <uform/utilities/classes.hpp>
+
+#include "e4m3_reference.hpp"
+
+namespace {
+
+using namespace uform;
+using namespace uform::test;
+
+std::vector<kit_table_t const *> kits() {
+    std::vector<kit_table_t const *> result;
+    for (uform_cpu_class_t each = 1; each < 64; ++each) {
+        uform_cpu_class_t resolved;
+        if (!resolve_class(each, has_kernels, resolved)) result.push_back(kit_of(each));
+    }
+    EXPECT_FALSE(result.empty());
+    return result;
+}
+
+/** `a[rows, 1] * w[columns, 1]^T` with E4M3 weights. */
+std::vector<float> outer(kit_table_t const &kit, std::vector<bf16_t> const &a, std::vector<bf16_t> const &w) {
+    buffer_t<std::byte> memory;
+    EXPECT_TRUE(memory.resize(kit.pack_bytes(w.size(), 1, uform_scalar_e4m3_k)));
+    packed_t const packed {memory.data(), w.size(), 1, uform_scalar_e4m3_k};
+    kit.pack(w.data(), 0, w.size(), packed);
+    std::vector<float> y(a.size() * w.size());
+    lane_t lane;
+    kit.gemm_wide(lane, a.size(), a.data(), packed, nullptr, y.data());
+    return y;
+}
+std::vector<bf16_t> every_bf16() {
+    std::vector<bf16_t> values(0x10000);
+    for (unsigned bits = 0; bits < values.size(); ++bits) values[bits] = {std::uint16_t(bits)};
+    return values;
+}
+/** Compared as numbers: products of zeros have signs that no later sum can tell apart. */
+bool same(float actual, double expected) {
+    return std::isnan(expected) ? std::isnan(actual) : double(actual) == expected;
+}
+
+TEST(e4m3_classes, weights_of_every_bfloat16) {
+    std::vector<bf16_t> const values = every_bf16();
+    for (kit_table_t const *kit : kits()) {
+        std::vector<float> const y = outer(*kit, {round_to_bf16(1)}, values);
+        for (std::size_t i = 0; i < values.size(); ++i)
+            ASSERT_TRUE(same(y[i], decode_e4m3(encode_e4m3(widen(values[i]))))) << kit->name << " " << i << " " << y[i];
+    }
+}
+
+TEST(e4m3_classes, left_rows_of_every_bfloat16) {
+    std::vector<bf16_t> const values = every_bf16();
+    for (kit_table_t const *kit : kits()) {
+        std::vector<float> const y = outer(*kit, values, {round_to_bf16(1)});
+        for (std::size_t i = 0; i < values.size(); ++i)
+            ASSERT_TRUE(same(y[i], decode_e4m3(encode_e4m3(widen(values[i]))))) << kit->name << " " << i << " " << y[i];
+    }
+}
+
+} // namespace
