@@ -18,15 +18,16 @@
 namespace uform_stub {
 
 struct field_t {
-    char const *scalar, *too_many, *no_offsets, *decrease, *beyond, *no_data, *alignment, *length, *missing, *empty, *nul;
+    char const *scalar, *too_many, *no_offsets, *decrease, *beyond, *no_data, *alignment, *length, *missing, *empty,
+        *nul;
 };
 #define UFORM_STUB_FIELD(name)                                                                                         \
     ::uform_stub::field_t {                                                                                            \
         name ".scalar is not what the verb takes", name " has more items than can be addressed",                       \
-            name ".offsets must not be NULL", name ".offsets must not decrease", name ".offsets end beyond any memory", \
-            name ".data must not be NULL where an item is not empty", name ".data is not aligned to its scalar",       \
-            name ".length is beyond any memory", name ".data must not be NULL", name " must not be empty",             \
-            name " must not hold a NUL byte"                                                                           \
+            name ".offsets must not be NULL", name ".offsets must not decrease",                                       \
+            name ".offsets end beyond any memory", name ".data must not be NULL where an item is not empty",           \
+            name ".data is not aligned to its scalar", name ".length is beyond any memory",                            \
+            name ".data must not be NULL", name " must not be empty", name " must not hold a NUL byte"                 \
     }
 
 inline void check_offsets(field_t const &field, std::size_t const *offsets, std::size_t count) {
@@ -81,11 +82,13 @@ inline void check_outputs_scalar(uform_scalar_t scalar, bool unit_rows_only) {
     case uform_scalar_default_k:
     case uform_scalar_f32_k:
     case uform_scalar_bf16_k:
-    case uform_scalar_f16_k: return;
+    case uform_scalar_f16_k:
+        return;
     case uform_scalar_i8_k:
         if (unit_rows_only) return;
         unsupported("outputs_scalar i8 holds unit rows alone");
-    default: refuse("outputs_scalar must be f32, bf16, f16 or i8", uform_scalar_name(scalar));
+    default:
+        refuse("outputs_scalar must be f32, bf16, f16 or i8", uform_scalar_name(scalar));
     }
 }
 

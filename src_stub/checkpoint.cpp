@@ -14,7 +14,8 @@
 namespace uform_stub {
 namespace {
 
-constexpr std::size_t header_start_k = 8, header_limit_k = std::size_t(1) << 20, tensors_limit_k = 16384, rank_limit_k = 8;
+constexpr std::size_t header_start_k = 8, header_limit_k = std::size_t(1) << 20, tensors_limit_k = 16384,
+                      rank_limit_k = 8;
 
 std::string named(std::string_view tensor) { return "tensor '" + std::string(tensor.substr(0, 64)) + "'"; }
 
@@ -56,8 +57,7 @@ void read_span(json_t const &offsets, std::string_view data, tensor_t &tensor) {
         malformed("data_offsets are not two whole numbers", named(tensor.name));
     std::uint64_t const first = offsets.items[0].second.count, last = offsets.items[1].second.count;
     if (first > last || last > data.size()) malformed("data_offsets fall outside the data", named(tensor.name));
-    if (bytes_expected(tensor) != last - first)
-        malformed("tensor shape and data_offsets disagree", named(tensor.name));
+    if (bytes_expected(tensor) != last - first) malformed("tensor shape and data_offsets disagree", named(tensor.name));
     if (first % (tensor.is_f32 ? 4 : 2)) malformed("tensor data is not aligned to its scalar", named(tensor.name));
     tensor.data = data.substr(first, last - first);
 }
@@ -65,7 +65,8 @@ void read_span(json_t const &offsets, std::string_view data, tensor_t &tensor) {
 } // namespace
 
 checkpoint_t::checkpoint_t(std::string bytes) : bytes_(std::move(bytes)) {
-    if (bytes_.size() < header_start_k) malformed("not a checkpoint: too short", std::to_string(bytes_.size()) + " bytes");
+    if (bytes_.size() < header_start_k)
+        malformed("not a checkpoint: too short", std::to_string(bytes_.size()) + " bytes");
     std::uint64_t const length = length_of(bytes_);
     if (length > bytes_.size() - header_start_k) malformed("checkpoint header passes the end of the file");
     if (length > header_limit_k) malformed("checkpoint header is too large");
@@ -75,15 +76,18 @@ checkpoint_t::checkpoint_t(std::string bytes) : bytes_(std::move(bytes)) {
     json_t const json = parse_json(header);
     if (json.items.size() > tensors_limit_k) malformed("checkpoint holds too many tensors");
     for (auto const &[name, entry] : json.items)
-        if (name == "__metadata__") read_metadata(entry);
-        else read_tensor(name, entry, data);
+        if (name == "__metadata__")
+            read_metadata(entry);
+        else
+            read_tensor(name, entry, data);
     check_layout(data);
 }
 
 void checkpoint_t::read_metadata(json_t const &entry) {
     if (entry.kind != json_t::object_k) malformed("__metadata__ is not an object");
     for (auto const &[key, value] : entry.items) {
-        if (value.kind != json_t::string_k) malformed("a metadata value is not a string", "key '" + key.substr(0, 64) + "'");
+        if (value.kind != json_t::string_k)
+            malformed("a metadata value is not a string", "key '" + key.substr(0, 64) + "'");
         metadata_[key] = value.text;
     }
 }
@@ -116,7 +120,8 @@ void checkpoint_t::check_layout(std::string_view data) {
 }
 
 tensor_t const *checkpoint_t::find(std::string_view name) const {
-    auto const found = std::find_if(tensors_.begin(), tensors_.end(), [&](tensor_t const &t) { return t.name == name; });
+    auto const found =
+        std::find_if(tensors_.begin(), tensors_.end(), [&](tensor_t const &t) { return t.name == name; });
     return found == tensors_.end() ? nullptr : &*found;
 }
 
@@ -131,7 +136,8 @@ void check_finite(tensor_t const &tensor) {
         std::uint16_t upper; // of a little-endian float: the half with the exponent
         std::memcpy(&upper, tensor.data.data() + at + bytes - 2, 2);
         if ((upper & 0x7f80) == 0x7f80)
-            malformed("a tensor holds a value that is not finite", named(tensor.name) + ": element " + std::to_string(at / bytes));
+            malformed("a tensor holds a value that is not finite",
+                      named(tensor.name) + ": element " + std::to_string(at / bytes));
     }
 }
 

@@ -74,7 +74,7 @@ void check_finite(tensor_t const &tensor);
 /** A metadata field as a whole number; `missing` where it is absent, `malformed` where that is NULL or it is no number. */
 std::uint64_t count_in(checkpoint_t const &checkpoint, char const *key, std::uint64_t const *missing = nullptr);
 
-/** The length and the header of a file, padded so that data starts at a multiple of 64 bytes. */
+/** The length and the header of a file with metadata, padded so that data starts at a multiple of 64 bytes. */
 std::string header_of(std::vector<spec_t> const &tensors,
                       std::vector<std::pair<std::string, std::string>> const &metadata);
 

@@ -50,9 +50,12 @@ class parser_t {
         if (left_.empty()) invalid();
         if (left_[0] == '{') return read_items(depth, json_t::object_k, '}');
         if (left_[0] == '[') return read_items(depth, json_t::array_k, ']');
-        if (left_[0] == '"') value.kind = json_t::string_k, value.text = read_string();
-        else if (left_[0] == '-' || (left_[0] >= '0' && left_[0] <= '9')) read_number(value);
-        else if (!take("true") && !take("false") && !take("null")) invalid();
+        if (left_[0] == '"')
+            value.kind = json_t::string_k, value.text = read_string();
+        else if (left_[0] == '-' || (left_[0] >= '0' && left_[0] <= '9'))
+            read_number(value);
+        else if (!take("true") && !take("false") && !take("null"))
+            invalid();
         return value;
     }
 
@@ -105,8 +108,10 @@ class parser_t {
             char const byte = left_[0];
             left_.remove_prefix(1);
             if (byte == '"') return text;
-            if (byte != '\\') text += byte;
-            else read_escape(text);
+            if (byte != '\\')
+                text += byte;
+            else
+                read_escape(text);
         }
     }
     void read_escape(std::string &text) {
@@ -157,8 +162,10 @@ std::string quoted(std::string_view text) {
     std::string result = "\"";
     for (char const byte : text) {
         if (byte == '"' || byte == '\\') result += '\\';
-        if (static_cast<unsigned char>(byte) >= 0x20) result += byte;
-        else result += std::string("\\u00") + digits[byte >> 4 & 15] + digits[byte & 15];
+        if (static_cast<unsigned char>(byte) >= 0x20)
+            result += byte;
+        else
+            result += std::string("\\u00") + digits[byte >> 4 & 15] + digits[byte & 15];
     }
     return result + '"';
 }

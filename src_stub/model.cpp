@@ -19,11 +19,10 @@ constexpr named_t modality_names_k[] = {{uform_modality_text_k, "text"},
 
 template <typename call_>
 void check_load(call_ const &call) {
-    if (call.quantization == uform_scalar_e4m3_k) unsupported("quantization e4m3 is not in this build");
-    if (call.quantization != uform_scalar_default_k && call.quantization != uform_scalar_bf16_k)
+    if (call.quantization != uform_scalar_default_k && call.quantization != uform_scalar_bf16_k &&
+        call.quantization != uform_scalar_e4m3_k)
         refuse("quantization must be bf16 or e4m3", uform_scalar_name(call.quantization));
-    if (call.memory_domains_count)
-        unsupported("memory_domains: this build places weights where its threads run");
+    if (call.memory_domains_count) unsupported("memory_domains: this build places weights where its threads run");
     check_class(call.cpu_class);
 }
 void check_load_ram(uform_model_load_ram_t const &call) {
@@ -42,7 +41,12 @@ void load(call_ const &call, std::string bytes) {
     model->sizes = read_sizes(checkpoint);
     if (call.quantization) model->quantization = call.quantization;
     std::vector<spec_t> const specs = tensors_of(model->sizes);
-    for (spec_t const &spec : specs) check_finite(*checkpoint.find(spec.name)), model->weight_bytes += spec.bytes();
+    for (spec_t const &spec : specs) {
+        check_finite(*checkpoint.find(spec.name));
+        bool const narrow =
+            call.quantization == uform_scalar_e4m3_k && spec.name.starts_with("blocks.") && !spec.is_f32;
+        model->weight_bytes += spec.bytes() / (narrow ? 2 : 1);
+    }
     for (std::size_t i = 0; i < specs.size(); ++i) advance(call.progress, i + 1, specs.size());
     *call.model = model.release();
 }

@@ -11,6 +11,6 @@
 struct uform_model_handle_t {
     uform_stub::sizes_t sizes;
     uform_scalar_t quantization = uform_scalar_bf16_k;
-    std::size_t weight_bytes = 0; // as the file stores them
+    std::size_t weight_bytes = 0; // what they would take, were they kept
     uform_stub::hold_t users;
 };

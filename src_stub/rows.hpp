@@ -78,10 +78,17 @@ inline float widen_f16(std::uint16_t bits) noexcept {
 /** Stores a row of finite values where it lands. */
 inline void land(std::vector<float> const &row, uform_scalar_t scalar, std::byte *target) noexcept {
     for (std::size_t i = 0; i < row.size(); ++i) switch (scalar) {
-        case uform_scalar_bf16_k: reinterpret_cast<std::uint16_t *>(target)[i] = bf16_of(row[i]); break;
-        case uform_scalar_f16_k: reinterpret_cast<std::uint16_t *>(target)[i] = f16_of(row[i]); break;
-        case uform_scalar_i8_k: reinterpret_cast<std::int8_t *>(target)[i] = std::int8_t(std::nearbyint(row[i] * 127)); break;
-        default: reinterpret_cast<float *>(target)[i] = row[i];
+        case uform_scalar_bf16_k:
+            reinterpret_cast<std::uint16_t *>(target)[i] = bf16_of(row[i]);
+            break;
+        case uform_scalar_f16_k:
+            reinterpret_cast<std::uint16_t *>(target)[i] = f16_of(row[i]);
+            break;
+        case uform_scalar_i8_k:
+            reinterpret_cast<std::int8_t *>(target)[i] = std::int8_t(std::nearbyint(row[i] * 127));
+            break;
+        default:
+            reinterpret_cast<float *>(target)[i] = row[i];
         }
 }
 

@@ -35,10 +35,14 @@ void check_choices(uform_text_choose_t const &call) {
 
 double value_at(void const *data, uform_scalar_t scalar, std::size_t i) noexcept {
     switch (scalar) {
-    case uform_scalar_bf16_k: return widen_bf16(static_cast<std::uint16_t const *>(data)[i]);
-    case uform_scalar_f16_k: return widen_f16(static_cast<std::uint16_t const *>(data)[i]);
-    case uform_scalar_i8_k: return static_cast<std::int8_t const *>(data)[i] / 127.0;
-    default: return static_cast<float const *>(data)[i];
+    case uform_scalar_bf16_k:
+        return widen_bf16(static_cast<std::uint16_t const *>(data)[i]);
+    case uform_scalar_f16_k:
+        return widen_f16(static_cast<std::uint16_t const *>(data)[i]);
+    case uform_scalar_i8_k:
+        return static_cast<std::int8_t const *>(data)[i] / 127.0;
+    default:
+        return static_cast<float const *>(data)[i];
     }
 }
 
@@ -118,7 +122,7 @@ void check_rerank(uform_rerank_t const &call) {
     if (call.query.count == 0 || call.query.columns == 0) fail(uform_status_shape_mismatch_k, "query has no rows");
     if (!call.query.data) refuse("query.data must not be NULL");
     std::size_t const bytes = call.query.columns * uform_scalar_bytes(call.query.scalar);
-    if (call.query.stride < bytes) refuse("query.stride is less than a row");
+    if (call.query.stride < bytes) fail(uform_status_shape_mismatch_k, "query.stride is less than a row");
     if (call.documents.scalar != call.query.scalar) refuse("documents.scalar must be the query's");
     if (call.documents.columns != call.query.columns)
         fail(uform_status_shape_mismatch_k, "documents are not of the query's width");
@@ -127,7 +131,7 @@ void check_rerank(uform_rerank_t const &call) {
         if (call.documents.offsets[call.count] > call.documents.count)
             fail(uform_status_shape_mismatch_k, "documents.offsets end beyond their rows");
         if (!call.documents.data) refuse("documents.data must not be NULL");
-        if (call.documents.stride < bytes) refuse("documents.stride is less than a row");
+        if (call.documents.stride < bytes) fail(uform_status_shape_mismatch_k, "documents.stride is less than a row");
     }
     for (std::size_t i = 0; i < call.count; ++i)
         if (call.documents.offsets[i] == call.documents.offsets[i + 1])

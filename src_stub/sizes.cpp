@@ -128,22 +128,24 @@ sizes_t read_sizes(checkpoint_t const &checkpoint) {
 
 std::string header_of(std::vector<spec_t> const &tensors,
                       std::vector<std::pair<std::string, std::string>> const &metadata) {
-    std::string json = "{\"__metadata__\":{", separator;
-    for (auto const &[key, value] : metadata) json += separator + quoted(key) + ":" + quoted(value), separator = ",";
-    json += "}";
+    std::string json;
+    for (auto const &[key, value] : metadata)
+        json.append(json.empty() ? "{\"__metadata__\":{" : ",").append(quoted(key)).append(":").append(quoted(value));
+    json.append("}");
     std::size_t offset = 0;
     for (spec_t const &spec : tensors) {
-        json += "," + quoted(spec.name) + ":{\"dtype\":\"" + (spec.is_f32 ? "F32" : "BF16") + "\",\"shape\":[";
+        json.append(",").append(quoted(spec.name)).append(":{\"dtype\":");
+        json.append(spec.is_f32 ? "\"F32\"" : "\"BF16\"").append(",\"shape\":[");
         for (std::size_t axis = 0; axis < spec.shape.size(); ++axis)
-            json += (axis ? "," : "") + std::to_string(spec.shape[axis]);
-        json += "],\"data_offsets\":[" + std::to_string(offset) + "," + std::to_string(offset + spec.bytes()) + "]}";
-        offset += spec.bytes();
+            json.append(axis ? "," : "").append(std::to_string(spec.shape[axis]));
+        json.append("],\"data_offsets\":[").append(std::to_string(offset)).append(",");
+        json.append(std::to_string(offset += spec.bytes())).append("]}");
     }
-    json += "}";
+    json.append("}");
     json.resize((8 + json.size() + 63) / 64 * 64 - 8, ' ');
     std::string file;
     for (std::size_t i = 0; i < 8; ++i) file += char(json.size() >> (8 * i) & 0xff);
-    return file + json;
+    return file.append(json);
 }
 
 } // namespace uform_stub

@@ -145,7 +145,8 @@ void step(uform_trainer_step_t const &call) {
         std::string_view const text = item_of(call.contents, i);
         if (!kept[i]) continue;
         stats.truncated += text.size() > columns, stats.tokens += tokens_of(text, columns);
-        if (data) land(row_of(hash_of('e', text.substr(0, columns)), 0, hidden, 1), view.scalar, data + i * view.stride);
+        if (data)
+            land(row_of(hash_of('e', text.substr(0, columns)), 0, hidden, 1), view.scalar, data + i * view.stride);
     }
     trainer.dropped += std::size_t(std::count(kept.begin(), kept.end(), false));
     stats.step = ++trainer.steps_done, stats.dropped = trainer.dropped;

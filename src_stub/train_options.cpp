@@ -29,8 +29,7 @@ void check_widths(uform_contrastive_t const &asked, std::size_t hidden) {
 
 void check_regularizers(uform_regularizers_t const &asked) {
     if (asked.lipschitz_iterations > 64) refuse("regularizers.lipschitz_iterations must not exceed 64");
-    if (!is_weight(asked.coding_rate_weight))
-        refuse("regularizers.coding_rate_weight must be finite and not negative");
+    if (!is_weight(asked.coding_rate_weight)) refuse("regularizers.coding_rate_weight must be finite and not negative");
     if (!is_weight(asked.lipschitz_weight)) refuse("regularizers.lipschitz_weight must be finite and not negative");
     if (!is_weight(asked.coding_rate_epsilon_squared))
         refuse("regularizers.coding_rate_epsilon_squared must be finite and not negative");

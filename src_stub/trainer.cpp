@@ -46,12 +46,20 @@ void check_schedule(checkpoint_t const &checkpoint, options_t const &options) {
         if (std::string const *saved = checkpoint.metadata(key)) check_same(key, *saved, asked);
 }
 
-/** Of what steps would move, a stub's run has none; those an engine left beside the file must still fit it. */
-void check_moments(std::string_view path, std::uint64_t step, options_t const &options) {
+/** Where the engine keeps what its optimizer knows. A name longer than paths are is refused, and so is its path. */
+std::string moments_of(std::string_view path, std::uint64_t step, char const *too_long) {
     constexpr std::string_view suffix = ".safetensors";
+    constexpr std::size_t path_limit = 4096;
+    if (path.size() >= path_limit) refuse(too_long);
     if (path.ends_with(suffix)) path.remove_suffix(suffix.size());
     std::string const name = std::string(path) + "." + std::to_string(step) + ".optimizer.safetensors";
-    if (name.size() >= 4096) refuse("resume is too long");
+    if (name.size() >= path_limit) refuse(too_long);
+    return name;
+}
+
+/** The stub's optimizer knows nothing; what an engine left beside the file must still fit it. */
+void check_moments(std::string_view path, std::uint64_t step, options_t const &options) {
+    std::string const name = moments_of(path, step, "resume is too long");
     std::error_code error;
     if (!std::filesystem::exists(name, error) && !error) return;
     checkpoint_t const moments(read_file(name));
@@ -87,9 +95,12 @@ std::string escaped(std::string_view bytes) {
     constexpr char digits[] = "0123456789abcdef";
     std::string text;
     for (char const byte : bytes)
-        if (byte == '\\') text += "\\\\";
-        else if (byte >= ' ' && byte < 0x7f) text += byte;
-        else text += std::string("\\x") + digits[byte >> 4 & 15] + digits[byte & 15];
+        if (byte == '\\')
+            text += "\\\\";
+        else if (byte >= ' ' && byte < 0x7f)
+            text += byte;
+        else
+            text += std::string("\\x") + digits[byte >> 4 & 15] + digits[byte & 15];
     return text;
 }
 
@@ -114,7 +125,8 @@ void uform_trainer_handle_t::start(uform_trainer_init_ram_t const &call) {
 void uform_trainer_handle_t::resume(std::string_view path, uform_progress_t const &progress) {
     checkpoint_t const checkpoint(read_file(path));
     sizes_t const saved = read_sizes(checkpoint);
-    std::uint64_t const zero = 0, step = count_in(checkpoint, "step", &zero), seed = count_in(checkpoint, "seed", &zero);
+    std::uint64_t const zero = 0, step = count_in(checkpoint, "step", &zero),
+                        seed = count_in(checkpoint, "seed", &zero);
     check_same("hidden", std::to_string(saved.hidden), std::to_string(options.sizes.hidden));
     check_same("depth", std::to_string(saved.depth), std::to_string(options.sizes.depth));
     check_same("context", std::to_string(saved.context), std::to_string(options.sizes.context));
@@ -148,7 +160,7 @@ void uform_trainer_handle_t::warm_start(std::string_view path, uform_progress_t 
 }
 
 void uform_trainer_handle_t::save(std::string_view path, uform_progress_t const &progress) const {
-    if (path.size() + 24 + sizeof(".optimizer.safetensors") > 4096) refuse("path is too long");
+    (void)moments_of(path, steps_done, "path is too long"); // the stub writes none, but takes the same paths
     metadata_t metadata {{"format", "uform"},
                          {"version", "4"},
                          {"hidden", std::to_string(options.sizes.hidden)},

@@ -41,7 +41,7 @@ std::string escaped(std::string_view bytes);
 struct uform_trainer_handle_t {
     uform_stub::options_t options;
     std::vector<uform_stub::spec_t> specs;
-    std::vector<std::string> weights; // one of `specs` each, as stored
+    std::vector<std::string> weights;          // one of `specs` each, as stored
     std::string query_prefix, document_prefix; // escaped
     std::uint64_t steps_done = 0;
     std::size_t dropped = 0; // since stats were last read

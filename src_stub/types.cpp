@@ -29,11 +29,10 @@ constexpr named_t status_names_k[] = {{uform_status_success_k, "success"},
                                       {uform_status_cancelled_k, "cancelled"},
                                       {uform_status_unsupported_k, "unsupported"},
                                       {uform_status_invalid_argument_k, "invalid-argument"}};
-constexpr named_t scalar_names_k[] = {{uform_scalar_default_k, "default"}, {uform_scalar_f32_k, "f32"},
-                                      {uform_scalar_bf16_k, "bf16"},       {uform_scalar_f16_k, "f16"},
-                                      {uform_scalar_e4m3_k, "e4m3"},       {uform_scalar_i8_k, "i8"},
-                                      {uform_scalar_u8_k, "u8"},           {uform_scalar_u32_k, "u32"},
-                                      {uform_scalar_u64_k, "u64"}};
+constexpr named_t scalar_names_k[] = {
+    {uform_scalar_default_k, "default"}, {uform_scalar_f32_k, "f32"},   {uform_scalar_bf16_k, "bf16"},
+    {uform_scalar_f16_k, "f16"},         {uform_scalar_e4m3_k, "e4m3"}, {uform_scalar_i8_k, "i8"},
+    {uform_scalar_u8_k, "u8"},           {uform_scalar_u32_k, "u32"},   {uform_scalar_u64_k, "u64"}};
 constexpr named_t completion_names_k[] = {{uform_completion_blocking_k, "blocking"},
                                           {uform_completion_queued_k, "queued"}};
 constexpr named_t mood_names_k[] = {{uform_mood_spinning_k, "spinning"}, {uform_mood_parked_k, "parked"}};

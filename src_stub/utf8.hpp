@@ -10,7 +10,9 @@ namespace uform_stub {
 
 /** Bytes of the sequence that `text` starts with; zero where it starts with none. */
 inline std::size_t utf8_sequence(std::string_view text) noexcept {
-    auto const byte = [&](std::size_t i) -> unsigned { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0; };
+    auto const byte = [&](std::size_t i) -> unsigned {
+        return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
+    };
     unsigned const lead = byte(0);
     if (lead < 0x80) return 1;
     if (lead < 0xc2 || lead > 0xf4) return 0;

@@ -31,8 +31,8 @@ struct tensor_t {
 
 /** A model 128 wide and one block deep, with the heads asked for; its fields are spoiled one at a time by tests. */
 struct checkpoint_t {
-    std::map<std::string, std::string> metadata {{"format", "uform"}, {"version", "4"}, {"hidden", "128"},
-                                                 {"depth", "1"},      {"context", "64"}};
+    std::map<std::string, std::string> metadata {
+        {"format", "uform"}, {"version", "4"}, {"hidden", "128"}, {"depth", "1"}, {"context", "64"}};
     std::vector<tensor_t> tensors;
     std::map<std::string, std::string> data; // of tensors that are not drawn
 
@@ -67,7 +67,8 @@ struct checkpoint_t {
         std::string text = "\"" + tensor.name + "\":{\"dtype\":\"" + tensor.dtype + "\",\"shape\":[";
         for (std::size_t axis = 0; axis < tensor.shape.size(); ++axis)
             text.append(axis ? "," : "").append(std::to_string(tensor.shape[axis]));
-        return text + "],\"data_offsets\":[" + std::to_string(offset) + "," + std::to_string(offset + tensor.bytes()) + "]}";
+        return text + "],\"data_offsets\":[" + std::to_string(offset) + "," + std::to_string(offset + tensor.bytes()) +
+               "]}";
     }
     std::string header() const {
         std::string text = "{\"__metadata__\":{", comma;
@@ -90,8 +91,10 @@ struct checkpoint_t {
             for (std::size_t i = 0; i < tensor.bytes(); i += tensor.dtype == "F32" ? 4 : 2) {
                 state = state * 1664525u + 1013904223u;
                 std::uint16_t const small = std::uint16_t(0x3e00 | (state >> 25) | (state >> 9 & 0x8000));
-                if (tensor.dtype == "F32") bytes.append({0, 0, char(0x80), 0x3f});
-                else bytes += char(small & 0xff), bytes += char(small >> 8);
+                if (tensor.dtype == "F32")
+                    bytes.append({0, 0, char(0x80), 0x3f});
+                else
+                    bytes += char(small & 0xff), bytes += char(small >> 8);
             }
         }
         return bytes;

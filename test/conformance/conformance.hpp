@@ -89,7 +89,8 @@ void expect_refusals(void (*verb)(call_ *), call_ const &right, std::vector<brea
 #define EXPECT_STATUS(outcome, expected)                                                                               \
     do {                                                                                                               \
         auto const &outcome_ = (outcome);                                                                              \
-        EXPECT_STREQ(uform_status_name(outcome_.status), uform_status_name(expected)) << ::conformance::told(outcome_); \
+        EXPECT_STREQ(uform_status_name(outcome_.status), uform_status_name(expected))                                  \
+            << ::conformance::told(outcome_);                                                                          \
     } while (0)
 #define EXPECT_SUCCESS(outcome) EXPECT_STATUS(outcome, uform_status_success_k)
 

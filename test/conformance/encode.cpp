@@ -70,7 +70,9 @@ TEST(encode, dimensions_keep_a_prefix_of_unit_length) {
             for (std::size_t j = 0; j < dimensions; ++j)
                 EXPECT_NEAR(cut.rows[i][j], full.rows[i][j] / std::sqrt(squares), f32_tolerance_k) << i << ", " << j;
         }
-        if (dimensions == 128) EXPECT_EQ(cut.bits, full.bits);
+        if (dimensions == 128) {
+            EXPECT_EQ(cut.bits, full.bits);
+        }
     }
 }
 
@@ -152,7 +154,11 @@ TEST(encode, an_item_has_its_bits_in_any_batch_and_place) {
         call = single.call(got), call.model = encoding.model;
         uform_text_encode(&call);
         EXPECT_EQ(landed_t(got.embeddings).rows[0], embeddings.rows[i]);
-        EXPECT_EQ(landed_t(got.token_vectors).rows[0], vectors.rows[i == 0 ? 0 : i == 1 ? 12 : i == 2 ? 13 : i == 3 ? 17 : 81]);
+        EXPECT_EQ(landed_t(got.token_vectors).rows[0], vectors.rows[i == 0   ? 0
+                                                                    : i == 1 ? 12
+                                                                    : i == 2 ? 13
+                                                                    : i == 3 ? 17
+                                                                             : 81]);
     }
 }
 
@@ -174,7 +180,8 @@ TEST(encode, offsets_may_start_anywhere) {
 
 TEST(encode, the_context_cuts) {
     std::string const text = std::string(64, 'x') + "beyond";
-    encoding_t const encoding({text.substr(0, 63), text.substr(0, 64), text.substr(0, 65), text, std::string(1 << 20, 'x')});
+    encoding_t const encoding(
+        {text.substr(0, 63), text.substr(0, 64), text.substr(0, 65), text, std::string(1 << 20, 'x')});
     encoded_t got;
     auto call = encoding.call(got);
     uform_text_encode(&call);

@@ -34,10 +34,14 @@ TEST(encode_refusals, every_field) {
         {"states as i8", uform_status_unsupported_k, "i8", [](call_t &c) { c.outputs_scalar = uform_scalar_i8_k; }},
         {"a model without a token head", uform_status_unsupported_k, "token_vectors",
          [&](call_t &c) { c.model = bare; }}};
-    for (uform_scalar_t scalar : std::initializer_list<uform_scalar_t> {uform_scalar_f32_k, uform_scalar_i8_k, uform_scalar_u32_k, -1, 9})
-        breakages.push_back({"texts of another scalar", invalid_k, "texts.scalar", [=](call_t &c) { c.texts.scalar = scalar; }});
-    for (uform_scalar_t scalar : std::initializer_list<uform_scalar_t> {uform_scalar_e4m3_k, uform_scalar_u8_k, uform_scalar_u32_k, uform_scalar_u64_k, -1, 9})
-        breakages.push_back({"landing as no output does", invalid_k, "outputs_scalar", [=](call_t &c) { c.outputs_scalar = scalar; }});
+    for (uform_scalar_t scalar :
+         std::initializer_list<uform_scalar_t> {uform_scalar_f32_k, uform_scalar_i8_k, uform_scalar_u32_k, -1, 9})
+        breakages.push_back(
+            {"texts of another scalar", invalid_k, "texts.scalar", [=](call_t &c) { c.texts.scalar = scalar; }});
+    for (uform_scalar_t scalar : std::initializer_list<uform_scalar_t> {uform_scalar_e4m3_k, uform_scalar_u8_k,
+                                                                        uform_scalar_u32_k, uform_scalar_u64_k, -1, 9})
+        breakages.push_back(
+            {"landing as no output does", invalid_k, "outputs_scalar", [=](call_t &c) { c.outputs_scalar = scalar; }});
     expect_refusals<call_t>(uform_text_encode, encoding.call(got), breakages);
     auto const right = encoding.call(got);
     EXPECT_SUCCESS(answer(uform_text_encode, right)); // it was right but for what was broken
@@ -80,8 +84,10 @@ TEST(encode_refusals, failure_writes_no_output) {
     stops.stop_at = 1;
     for (bool refused : {true, false}) {
         auto call = encoding.call(got);
-        if (refused) call.dimensions = 129;
-        else call.progress = stops.handler();
+        if (refused)
+            call.dimensions = 129;
+        else
+            call.progress = stops.handler();
         outcome_t const outcome = answer(uform_text_encode, call);
         EXPECT_STATUS(outcome, refused ? uform_status_shape_mismatch_k : uform_status_cancelled_k);
         EXPECT_EQ(std::memcmp(&got.embeddings, &before.embeddings, sizeof(before.embeddings)), 0);

@@ -15,7 +15,9 @@ inline float widened(std::byte const *row, uform_scalar_t scalar, std::size_t i)
     std::uint16_t half;
     float value;
     switch (scalar) {
-    case uform_scalar_f32_k: std::memcpy(&value, row + 4 * i, 4); return value;
+    case uform_scalar_f32_k:
+        std::memcpy(&value, row + 4 * i, 4);
+        return value;
     case uform_scalar_bf16_k:
         std::memcpy(&half, row + 2 * i, 2);
         return std::bit_cast<float>(std::uint32_t(half) << 16);
@@ -26,8 +28,11 @@ inline float widened(std::byte const *row, uform_scalar_t scalar, std::size_t i)
         value = exponent ? std::ldexp(float(1024 + fraction), exponent - 25) : std::ldexp(float(fraction), -24);
         return half & 0x8000 ? -value : value;
     }
-    case uform_scalar_i8_k: return float(static_cast<std::int8_t>(row[i])) / 127;
-    default: ADD_FAILURE() << "scalar " << scalar; return 0;
+    case uform_scalar_i8_k:
+        return float(static_cast<std::int8_t>(row[i])) / 127;
+    default:
+        ADD_FAILURE() << "scalar " << scalar;
+        return 0;
     }
 }
 
@@ -68,7 +73,8 @@ class encoding_t {
     arena_t arena;
     tape_t texts;
 
-    explicit encoding_t(std::vector<std::string> const &list = {"Hello, world", "", "zwei"}, std::size_t token_width = 24)
+    explicit encoding_t(std::vector<std::string> const &list = {"Hello, world", "", "zwei"},
+                        std::size_t token_width = 24)
         : texts(list) {
         load_bytes(model, checkpoint_t(token_width).bytes());
         make_arena(arena);

@@ -25,18 +25,17 @@ TEST(executors, refusals) {
     right.executor = executor.out(), right.threads = 1;
     using call_t = uform_executor_for_ram_t;
     auto const invalid = uform_status_invalid_argument_k;
-    expect_refusals<call_t>(
-        uform_executor_for_ram, right,
-        {{"no output", invalid, "executor", [](call_t &c) { c.executor = nullptr; }},
-         {"too many threads", invalid, "threads", [](call_t &c) { c.threads = 4097; }},
-         {"endless threads", invalid, "threads", [](call_t &c) { c.threads = SIZE_MAX; }},
-         {"a class below", invalid, "cpu_class", [](call_t &c) { c.cpu_class = -1; }},
-         {"a class beyond", invalid, "cpu_class", [](call_t &c) { c.cpu_class = 12; }},
-         {"another processor's class", uform_status_unsupported_k, "cpu_class",
-          [](call_t &c) { c.cpu_class = uform_cpu_class_wasm_simd_k; }},
-         {"NULL nodes", invalid, "memory_domains", [](call_t &c) { c.memory_domains_count = 1; }},
-         {"a node that is not there", invalid, "memory_domains",
-          [&](call_t &c) { c.memory_domains = absent, c.memory_domains_count = 1; }}});
+    expect_refusals<call_t>(uform_executor_for_ram, right,
+                            {{"no output", invalid, "executor", [](call_t &c) { c.executor = nullptr; }},
+                             {"too many threads", invalid, "threads", [](call_t &c) { c.threads = 4097; }},
+                             {"endless threads", invalid, "threads", [](call_t &c) { c.threads = SIZE_MAX; }},
+                             {"a class below", invalid, "cpu_class", [](call_t &c) { c.cpu_class = -1; }},
+                             {"a class beyond", invalid, "cpu_class", [](call_t &c) { c.cpu_class = 12; }},
+                             {"another processor's class", uform_status_unsupported_k, "cpu_class",
+                              [](call_t &c) { c.cpu_class = uform_cpu_class_wasm_simd_k; }},
+                             {"NULL nodes", invalid, "memory_domains", [](call_t &c) { c.memory_domains_count = 1; }},
+                             {"a node that is not there", invalid, "memory_domains",
+                              [&](call_t &c) { c.memory_domains = absent, c.memory_domains_count = 1; }}});
     EXPECT_EQ(executor, nullptr);
 }
 

@@ -74,7 +74,8 @@ TEST(malformed, json) {
     with("an unknown escape", replaced(header, "\"depth\"", "\"\\q\":\"x\",\"depth\""));
     with("deep nesting", std::string(100000, '[') + std::string(100000, ']'));
     with("deep nesting inside", replaced(header, "[128]", std::string(20, '[') + std::string(20, ']')));
-    expect_loads("escapes", safetensors(replaced(header, "\"depth\"", "\"\\u0064epth\""), data), uform_status_success_k);
+    expect_loads("escapes", safetensors(replaced(header, "\"depth\"", "\"\\u0064epth\""), data),
+                 uform_status_success_k);
     expect_loads("other keys", safetensors(replaced(header, "\"depth\"", "\"\\ud83d\\ude00\":\"\\n\",\"depth\""), data),
                  uform_status_success_k);
 }
@@ -87,7 +88,8 @@ TEST(malformed, entries) {
     };
     with("metadata that is no object", replaced(header, "\"__metadata__\":{", "\"__metadata__\":[],\"x\":{"));
     with("metadata that is no string", replaced(header, "\"hidden\":\"128\"", "\"hidden\":128"));
-    with("an entry that is no object", replaced(header, "{\"dtype\":\"BF16\",\"shape\":[258,128]," + offsets + "}", "7"));
+    with("an entry that is no object",
+         replaced(header, "{\"dtype\":\"BF16\",\"shape\":[258,128]," + offsets + "}", "7"));
     with("an unknown key", replaced(header, offsets, offsets + ",\"stride\":1"));
     with("no dtype", replaced(header, "\"dtype\":\"BF16\",", ""));
     with("no shape", replaced(header, "\"shape\":[258,128],", ""));
@@ -109,15 +111,33 @@ TEST(malformed, entries) {
     with("offsets in reverse", replaced(header, "[0,66048]", "[66048,0]"));
     with("offsets past the end", replaced(header, "[0,66048]", "[1000000000,1000066048]"));
     with("enormous offsets", replaced(header, "[0,66048]", "[0,1e308]"));
+    with("an overlap", replaced(header, "\"data_offsets\":[66048,66560]", "\"data_offsets\":[66044,66556]"));
     with("a hole", replaced(header, "[0,66048]", "[2,66050]"));
     with("a name with NUL", replaced(header, "\"text.embedding\"", "\"text\\u0000.embedding\""));
+}
+
+TEST(malformed, data_off_its_scalar) {
+    checkpoint_t odd;
+    odd.tensors.insert(odd.tensors.begin(), {"odd", "BF16", {1}}); // every F32 tensor behind it lies two bytes off
+    expect_malformed("an odd count before", odd.bytes());
+}
+
+TEST(malformed, more_tensors_than_anybody_needs) {
+    std::string header = "{";
+    for (int i = 0; i < 16385; ++i)
+        header +=
+            (i ? ",\"" : "\"") + std::to_string(i) + "\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}";
+    ASSERT_LT(header.size(), std::size_t(1) << 20);
+    expect_malformed("too many tensors", safetensors(header + "}", ""));
 }
 
 TEST(malformed, metadata) {
     auto const with = [](char const *what, std::string const &key, char const *value) {
         checkpoint_t checkpoint;
-        if (value) checkpoint.metadata[key] = value;
-        else checkpoint.metadata.erase(key);
+        if (value)
+            checkpoint.metadata[key] = value;
+        else
+            checkpoint.metadata.erase(key);
         expect_malformed(what, checkpoint.bytes());
     };
     for (char const *key : {"format", "version", "hidden", "depth", "context"}) {
@@ -166,7 +186,8 @@ TEST(malformed, tensors) {
 TEST(malformed, weights_that_are_not_finite) {
     checkpoint_t const right;
     for (tensor_t const &tensor : right.tensors) {
-        std::string const infinity = tensor.dtype == "F32" ? std::string("\0\0\x80\x7f", 4) : std::string("\x80\xff", 2);
+        std::string const infinity =
+            tensor.dtype == "F32" ? std::string("\0\0\x80\x7f", 4) : std::string("\x80\xff", 2);
         std::string const nan = tensor.dtype == "F32" ? std::string("\1\0\x80\x7f", 4) : std::string("\xc0\x7f", 2);
         for (std::string const &value : {infinity, nan}) {
             checkpoint_t spoiled = right;

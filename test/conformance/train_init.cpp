@@ -21,7 +21,8 @@ void expect_init_refusals(uform_objective_t objective, breakages_t const &breaka
 }
 
 /** A field of floats that must lie in a range: NaN, infinity and what is below zero never do. */
-void add_floats(breakages_t &breakages, char const *word, float &(*field)(call_t &), std::initializer_list<float> wrong) {
+void add_floats(breakages_t &breakages, char const *word, float &(*field)(call_t &),
+                std::initializer_list<float> wrong) {
     for (float value : wrong) breakages.push_back({word, invalid_k, word, [=](call_t &c) { field(c) = value; }});
     for (float value : {NAN, INFINITY, -INFINITY, -1.0f})
         breakages.push_back({word, invalid_k, word, [=](call_t &c) { field(c) = value; }});
@@ -42,7 +43,8 @@ TEST(trainer_init, refusals_of_handles_and_sizes) {
          {"an objective below", invalid_k, "objective", [](call_t &c) { c.objective = -1; }},
          {"an objective beyond", invalid_k, "objective", [](call_t &c) { c.objective = 3; }},
          {"no rows", invalid_k, "batch.max_rows_per_device", [](call_t &c) { c.batch.max_rows_per_device = 0; }},
-         {"no items", invalid_k, "batch.max_segments_per_device", [](call_t &c) { c.batch.max_segments_per_device = 0; }},
+         {"no items", invalid_k, "batch.max_segments_per_device",
+          [](call_t &c) { c.batch.max_segments_per_device = 0; }},
          {"no tokens", invalid_k, "batch.max_columns_per_row", [](call_t &c) { c.batch.max_columns_per_row = 0; }},
          {"endless tokens", invalid_k, "size", [](call_t &c) { c.batch.max_columns_per_row = 65537; }},
          {"no steps", invalid_k, "schedule.steps", [](call_t &c) { c.schedule.steps = 0; }},
@@ -75,7 +77,10 @@ TEST(trainer_init, refusals_of_paths_and_prefixes) {
             uform_objective_contrastive_k,
             {{"NULL of a length", invalid_k, word, [=](call_t &c) { (c.*field).length = 4; }},
              {"a NUL inside", invalid_k, word, [&](call_t &c) { c.*field = view(with_nul); }},
-             {"longer than memory", invalid_k, word, [&](call_t &c) { c.*field = {text.data(), SIZE_MAX}; }},
+             {"longer than memory", invalid_k, word,
+              [&](call_t &c) {
+                  c.*field = {text.data(), SIZE_MAX};
+              }},
              {"a missing file", uform_status_io_k, "", [&](call_t &c) { c.*field = view(missing); }},
              {"a folder", uform_status_io_k, "", [&](call_t &c) { c.*field = view(directory); }},
              {"no checkpoint", uform_status_malformed_k, "", [&](call_t &c) { c.*field = view(text); }}});
@@ -87,7 +92,10 @@ TEST(trainer_init, refusals_of_paths_and_prefixes) {
         expect_init_refusals(
             uform_objective_contrastive_k,
             {{"NULL of a length", invalid_k, word, [=](call_t &c) { (c.*field).length = 4; }},
-             {"longer than memory", invalid_k, word, [&](call_t &c) { c.*field = {text.data(), SIZE_MAX}; }},
+             {"longer than memory", invalid_k, word,
+              [&](call_t &c) {
+                  c.*field = {text.data(), SIZE_MAX};
+              }},
              {"a row and no text", invalid_k, word, [&](call_t &c) { c.*field = view(long_prefix); }}});
 }
 
@@ -113,9 +121,11 @@ TEST(trainer_init, refusals_of_contrastive_fields) {
     widths("widths that descend", descending, 2), widths("a width twice", twice, 2), widths("an odd width", odd, 1);
     widths("no width", zero, 1), widths("more than the model's", wide, 1), widths("nine widths", many, 9);
     for (std::int32_t value : {-1, 5})
-        breakages.push_back({"no form", invalid_k, "contrastive.pair_loss", [=](call_t &c) { c.contrastive.pair_loss = value; }});
+        breakages.push_back(
+            {"no form", invalid_k, "contrastive.pair_loss", [=](call_t &c) { c.contrastive.pair_loss = value; }});
     for (std::int32_t value : {-1, 2})
-        breakages.push_back({"no negatives", invalid_k, "contrastive.negatives", [=](call_t &c) { c.contrastive.negatives = value; }});
+        breakages.push_back(
+            {"no negatives", invalid_k, "contrastive.negatives", [=](call_t &c) { c.contrastive.negatives = value; }});
     breakages.push_back({"endless groups", invalid_k, "", [](call_t &c) { c.contrastive.temperature_groups = 65537; }});
     for (float value : {NAN, INFINITY, -INFINITY})
         breakages.push_back({"bias", invalid_k, "contrastive.bias", [=](call_t &c) { c.contrastive.bias = value; }});

@@ -25,19 +25,18 @@ TEST(trainer_save, refusals) {
     std::filesystem::create_directory(directory), write_file(directory + "/full", "");
     call_t right {};
     right.trainer = trainer, right.path = view(path);
-    expect_refusals<call_t>(
-        uform_trainer_save, right,
-        {{"no trainer", invalid_k, "trainer", [](call_t &c) { c.trainer = nullptr; }},
-         {"a completion below", invalid_k, "completion", [](call_t &c) { c.completion = -1; }},
-         {"a completion beyond", invalid_k, "completion", [](call_t &c) { c.completion = 2; }},
-         {"another executor", invalid_k, "executor", [&](call_t &c) { c.executor = executor; }},
-         {"no path", invalid_k, "path", [](call_t &c) { c.path = {}; }},
-         {"NULL of a length", invalid_k, "path", [](call_t &c) { c.path.data = nullptr; }},
-         {"a NUL inside", invalid_k, "path", [&](call_t &c) { c.path = view(with_nul); }},
-         {"longer than memory", invalid_k, "path", [](call_t &c) { c.path.length = SIZE_MAX; }},
-         {"longer than paths are", invalid_k, "path", [&](call_t &c) { c.path = view(endless); }},
-         {"no such folder", uform_status_io_k, "", [&](call_t &c) { c.path = view(nowhere); }},
-         {"over a folder", uform_status_io_k, "", [&](call_t &c) { c.path = view(directory); }}});
+    expect_refusals<call_t>(uform_trainer_save, right,
+                            {{"no trainer", invalid_k, "trainer", [](call_t &c) { c.trainer = nullptr; }},
+                             {"a completion below", invalid_k, "completion", [](call_t &c) { c.completion = -1; }},
+                             {"a completion beyond", invalid_k, "completion", [](call_t &c) { c.completion = 2; }},
+                             {"another executor", invalid_k, "executor", [&](call_t &c) { c.executor = executor; }},
+                             {"no path", invalid_k, "path", [](call_t &c) { c.path = {}; }},
+                             {"NULL of a length", invalid_k, "path", [](call_t &c) { c.path.data = nullptr; }},
+                             {"a NUL inside", invalid_k, "path", [&](call_t &c) { c.path = view(with_nul); }},
+                             {"longer than memory", invalid_k, "path", [](call_t &c) { c.path.length = SIZE_MAX; }},
+                             {"longer than paths are", invalid_k, "path", [&](call_t &c) { c.path = view(endless); }},
+                             {"no such folder", uform_status_io_k, "", [&](call_t &c) { c.path = view(nowhere); }},
+                             {"over a folder", uform_status_io_k, "", [&](call_t &c) { c.path = view(directory); }}});
     EXPECT_EQ(folder.names(), std::vector<std::string> {"taken"}) << "failures leave nothing behind";
 }
 
@@ -86,7 +85,8 @@ uform_model_description_t described(std::string const &path) {
 TEST(trainer_save, loads_as_a_model) {
     folder_t const folder;
     std::string const path = folder / "run.safetensors";
-    for (uform_objective_t objective : std::initializer_list<uform_objective_t> {uform_objective_masked_k, uform_objective_contrastive_k}) {
+    for (uform_objective_t objective :
+         std::initializer_list<uform_objective_t> {uform_objective_masked_k, uform_objective_contrastive_k}) {
         trainer_t trainer;
         start(trainer, nullptr, objective);
         EXPECT_SUCCESS(save(trainer, path));
@@ -121,7 +121,8 @@ TEST(trainer_save, the_same_run_saves_the_same_bytes) {
 }
 
 /** Resumes `path` with one field changed. */
-outcome_t resume(std::string const &path, trainer_t &trainer, std::function<void(uform_trainer_init_ram_t &)> const &change = {}) {
+outcome_t resume(std::string const &path, trainer_t &trainer,
+                 std::function<void(uform_trainer_init_ram_t &)> const &change = {}) {
     auto call = right_init(trainer.out());
     call.resume = view(path);
     if (change) change(call);
@@ -175,7 +176,8 @@ TEST(trainer_resume, refuses_another_run) {
         EXPECT_EQ(resumed, nullptr);
     }
     EXPECT_STATUS(resume(masked, resumed), mismatch_k);
-    EXPECT_SUCCESS(resume(path, resumed, [](init_t &c) { c.batch.max_segments_per_device = 5; })); // is no part of the run
+    EXPECT_SUCCESS(
+        resume(path, resumed, [](init_t &c) { c.batch.max_segments_per_device = 5; })); // is no part of the run
 }
 
 TEST(trainer_resume, reads_files_as_loads_do) {
@@ -196,6 +198,19 @@ TEST(trainer_resume, reads_files_as_loads_do) {
     write_file(path, bytes);
     write_file(folder / "run.0.optimizer.safetensors", "moments that are none");
     EXPECT_STATUS(resume(path, resumed), uform_status_malformed_k);
+}
+
+TEST(trainer_resume, leaves_room_for_the_name_beside) {
+    folder_t const folder;
+    std::string around = folder.path() + "/";
+    while (around.size() < 4080) around += "./"; // a path the system takes, to a file that is there
+    around += "run";
+    trainer_t trainer, resumed;
+    start(trainer);
+    EXPECT_SUCCESS(save(trainer, folder / "run"));
+    EXPECT_STATUS(resume(around, resumed), invalid_k);
+    EXPECT_EQ(resumed, nullptr);
+    EXPECT_STATUS(save(trainer, around), invalid_k);
 }
 
 TEST(trainer_resume, keeps_prefixes) {

@@ -34,9 +34,11 @@ TEST(trainer_step, refusals_of_items) {
          {"another executor", invalid_k, "executor", [&](call_t &c) { c.executor = executor; }},
          {"no items", invalid_k, "count", [](call_t &c) { c.count = 0; }},
          {"no offsets", invalid_k, "contents.offsets", [](call_t &c) { c.contents.offsets = nullptr; }},
-         {"offsets that decrease", invalid_k, "contents.offsets", [](call_t &c) { c.contents.offsets = decreasing; }, 1},
+         {"offsets that decrease", invalid_k, "contents.offsets", [](call_t &c) { c.contents.offsets = decreasing; },
+          1},
          {"no data", invalid_k, "contents.data", [](call_t &c) { c.contents.data = nullptr; }},
-         {"contents of another scalar", invalid_k, "contents.scalar", [](call_t &c) { c.contents.scalar = uform_scalar_f32_k; }},
+         {"contents of another scalar", invalid_k, "contents.scalar",
+          [](call_t &c) { c.contents.scalar = uform_scalar_f32_k; }},
          {"more items than fit", uform_status_shape_mismatch_k, "count",
           [](call_t &c) { c.count = 7, c.contents.offsets = seven; }},
          {"an image", unsupported_k, "modalities", [](call_t &c) { c.modalities = image; }, 2},
@@ -66,14 +68,16 @@ TEST(trainer_step, refusals_of_relations) {
     static std::uint32_t const far[] = {1, 0, 4, 2}, descending[] = {2, 1}, twice[] = {1, 1};
     static float const nan[] = {1, NAN, 1, 1}, negative[] = {1, 1, 1, -1}, infinite[] = {INFINITY, 1, 1, 1};
     std::vector<breakage_t<call_t>> breakages;
-    for (auto [word, field] : {std::pair("attract", &uform_relations_view_t::attract),
-                               std::pair("repel", &uform_relations_view_t::repel),
-                               std::pair("ignore", &uform_relations_view_t::ignore)}) {
+    for (auto [word, field] :
+         {std::pair("attract", &uform_relations_view_t::attract), std::pair("repel", &uform_relations_view_t::repel),
+          std::pair("ignore", &uform_relations_view_t::ignore)}) {
         static std::vector<std::string> words; // the table keeps pointers
         words.reserve(64);
-        auto const add = [&, field = field](char const *what, std::string const &name, uform_edges_view_t edges, std::size_t item) {
+        auto const add = [&, field = field](char const *what, std::string const &name, uform_edges_view_t edges,
+                                            std::size_t item) {
             words.push_back(name);
-            breakages.push_back({what, invalid_k, words.back().c_str(), [=](call_t &c) { c.relations.*field = edges; }, item});
+            breakages.push_back(
+                {what, invalid_k, words.back().c_str(), [=](call_t &c) { c.relations.*field = edges; }, item});
         };
         std::string const set = "relations." + std::string(word);
         std::size_t const *offsets = share.offsets.data();
@@ -129,16 +133,16 @@ TEST(trainer_step, masked_runs_read_no_relations_and_score_no_embeddings) {
 }
 
 void expect_finite(uform_trainer_step_stats_t const &stats) {
-    for (float value : {stats.learning_rate, stats.loss, stats.contrastive_loss, stats.masked_text_loss,
-                        stats.masked_image_loss, stats.masked_video_loss, stats.masked_audio_loss,
-                        stats.late_interaction_loss, stats.choices_loss, stats.gradient_norm, stats.coding_rate,
-                        stats.lipschitz, stats.effective_rank})
+    for (float value :
+         {stats.learning_rate, stats.loss, stats.contrastive_loss, stats.masked_text_loss, stats.masked_image_loss,
+          stats.masked_video_loss, stats.masked_audio_loss, stats.late_interaction_loss, stats.choices_loss,
+          stats.gradient_norm, stats.coding_rate, stats.lipschitz, stats.effective_rank})
         EXPECT_TRUE(std::isfinite(value));
 }
 
 TEST(trainer_step, stats) {
-    for (uform_objective_t objective :
-         std::initializer_list<uform_objective_t> {uform_objective_masked_k, uform_objective_contrastive_k, uform_objective_joint_k}) {
+    for (uform_objective_t objective : std::initializer_list<uform_objective_t> {
+             uform_objective_masked_k, uform_objective_contrastive_k, uform_objective_joint_k}) {
         trainer_t trainer;
         start(trainer, nullptr, objective);
         share_t const share;
@@ -213,7 +217,8 @@ TEST(trainer_step, scored_embeddings_land_as_every_scalar) {
     share_t const share;
     arena_t arena;
     make_arena(arena);
-    for (uform_scalar_t scalar : std::initializer_list<uform_scalar_t> {0, uform_scalar_f32_k, uform_scalar_bf16_k, uform_scalar_f16_k, uform_scalar_i8_k}) {
+    for (uform_scalar_t scalar : std::initializer_list<uform_scalar_t> {0, uform_scalar_f32_k, uform_scalar_bf16_k,
+                                                                        uform_scalar_f16_k, uform_scalar_i8_k}) {
         trainer_t trainer;
         folder_t const folder;
         std::string const path = folder / "drawn.safetensors";
