@@ -159,9 +159,10 @@ void refuse_verb(call_ *arguments, char const *message) noexcept {
 }
 
 /** Reports to the caller's handler; a false answer stops the call. */
-inline void advance(uform_progress_t const &progress, std::size_t completed, std::size_t total) {
+inline void advance(uform_progress_t const &progress, std::size_t completed, std::size_t total,
+                    char const *stopped = "the progress handler stopped the call") {
     if (progress.callback && !progress.callback(completed, total, progress.context))
-        fail(uform_status_cancelled_k, "the progress handler stopped the call");
+        fail(uform_status_cancelled_k, stopped);
 }
 
 } // namespace uform_stub

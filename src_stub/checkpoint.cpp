@@ -147,6 +147,7 @@ std::string read_file(std::string_view path) {
     if (path.size() > 65536) refuse("path is too long");
     fs::file_status const status = fs::status(std::string(path), error);
     if (error || !fs::exists(status)) fail(uform_status_io_k, "a file cannot be opened", std::string(path));
+    if (fs::is_directory(status)) fail(uform_status_io_k, "a file cannot be read", std::string(path));
     if (!fs::is_regular_file(status)) fail(uform_status_io_k, "not a regular file", std::string(path));
     std::ifstream file {std::string(path), std::ios::binary};
     if (!file) fail(uform_status_io_k, "a file cannot be opened", std::string(path));

@@ -47,7 +47,8 @@ void load(call_ const &call, std::string bytes) {
             call.quantization == uform_scalar_e4m3_k && spec.name.starts_with("blocks.") && !spec.is_f32;
         model->weight_bytes += spec.bytes() / (narrow ? 2 : 1);
     }
-    for (std::size_t i = 0; i < specs.size(); ++i) advance(call.progress, i + 1, specs.size());
+    for (std::size_t i = 0; i < specs.size(); ++i)
+        advance(call.progress, i + 1, specs.size(), "the progress handler stopped the load");
     *call.model = model.release();
 }
 void load_ram(uform_model_load_ram_t const &call) { load(call, read_file(text_of(call.path))); }

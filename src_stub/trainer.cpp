@@ -141,7 +141,7 @@ void uform_trainer_handle_t::resume(std::string_view path, uform_progress_t cons
             check_same("tensor", "absent or of another shape", specs[i].name);
         check_finite(*tensor);
         weights[i] = tensor->data;
-        advance(progress, i + 1, specs.size());
+        advance(progress, i + 1, specs.size(), "the progress handler stopped the load");
     }
     check_moments(path, steps_done = step, options);
 }
@@ -154,7 +154,7 @@ void uform_trainer_handle_t::warm_start(std::string_view path, uform_progress_t 
         if (tensor) check_finite(*tensor);
         if (tensor && tensor->shape == specs[i].shape && tensor->is_f32 == specs[i].is_f32)
             weights[i] = tensor->data, ++matched;
-        advance(progress, i + 1, specs.size());
+        advance(progress, i + 1, specs.size(), "the progress handler stopped the load");
     }
     if (!matched) fail(uform_status_config_mismatch_k, "initial has no tensor of this run's names and shapes");
 }
@@ -179,7 +179,7 @@ void uform_trainer_handle_t::save(std::string_view path, uform_progress_t const 
     file << header_of(specs, metadata);
     for (std::size_t i = 0; i < specs.size(); ++i) {
         file.write(weights[i].data(), std::streamsize(weights[i].size()));
-        advance(progress, i + 1, specs.size());
+        advance(progress, i + 1, specs.size(), "the progress handler stopped the save");
     }
     file.close();
     if (!file) fail(uform_status_io_k, "a file cannot be written", temporary.path);
