@@ -26,8 +26,8 @@ failure_t check_load(call_ const &call) noexcept {
     if (call.quantization != uform_scalar_default_k && call.quantization != uform_scalar_bf16_k)
         return fail(uform_status_invalid_argument_k, "quantization must be bf16 or e4m3", "%s",
                     name_of_scalar(call.quantization));
-    if (call.memory_domains_count)
-        return fail(uform_status_unsupported_k, "memory_domains: this build places weights where its threads run");
+    domains_t domains;
+    if (failure_t const failure = read_domains(call.memory_domains, call.memory_domains_count, domains)) return failure;
     uform_cpu_class_t resolved;
     return resolve_class(call.cpu_class, has_kernels, resolved);
 }
@@ -46,7 +46,13 @@ failure_t load(call_ const &call, checkpoint_t const &checkpoint, executor_t &ex
     if (failure_t const failure = resolve_class(pin, has_kernels, resolved)) return failure;
     uform_model_t const made = new (std::nothrow) uform_model_handle_t;
     if (!made) return fail(uform_status_out_of_memory_k, "memory for the model is out");
-    failure_t const failure = made->model.load(checkpoint, resolved, executor, call.progress);
+    domains_t domains = executor.domains();
+    if (call.memory_domains_count) {
+        domains = {};
+        (void)read_domains(call.memory_domains, call.memory_domains_count,
+                           domains); // accepted before the call was queued
+    }
+    failure_t const failure = made->model.load(checkpoint, resolved, executor, domains, call.progress);
     if (failure)
         delete made;
     else

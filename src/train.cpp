@@ -327,7 +327,7 @@ void uform_trainer_save(uform_trainer_save_t *arguments) { uform::run_verb<uform
 void uform_trainer_free(uform_trainer_t trainer) {
     if (!trainer) return;
     trainer->hold.wait_free();
-    delete trainer;
+    if (!trainer->hold.torn_by_fork()) delete trainer; // else it may be half moved
 }
 
 } // extern "C"

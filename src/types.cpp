@@ -25,14 +25,11 @@ constexpr named_t mood_names_k[] = {{uform_mood_spinning_k, "spinning"}, {uform_
 std::size_t usable_cores(core_set_t const &cores) noexcept { return std::min(cores.count(), quota_cores()); }
 
 /** Leaves in `cores` what affinity allows of the named NUMA nodes. */
-failure_t keep_domains(std::size_t const *domains, std::size_t count, core_set_t &cores) noexcept {
+failure_t keep_domains(std::size_t const *nodes, std::size_t count, core_set_t &cores, domains_t &domains) noexcept {
+    if (failure_t const failure = read_domains(nodes, count, domains)) return failure;
     if (count == 0) return {};
-    if (!domains) return fail(uform_status_invalid_argument_k, "memory_domains must not be NULL");
     core_set_t wanted;
-    for (std::size_t i = 0; i < count; ++i)
-        if (!add_domain_cores(domains[i], wanted))
-            return fail(uform_status_invalid_argument_k, "memory_domains names a node this machine lacks",
-                        "memory_domains[%zu] is %zu", i, domains[i]);
+    for (std::size_t i = 0; i < count; ++i) (void)add_domain_cores(nodes[i], wanted); // they were read a moment ago
     cores.keep(wanted);
     if (cores.count() == 0)
         return fail(uform_status_invalid_argument_k, "memory_domains holds no core this process may use");
@@ -48,12 +45,15 @@ failure_t executor_for_ram(uform_executor_for_ram_t const &call) noexcept {
     uform_cpu_class_t cpu_class = uform_cpu_class_derived_k;
     if (failure_t failure = resolve_class(call.cpu_class, has_kernels, cpu_class)) return failure;
     core_set_t cores = affinity_cores();
-    if (failure_t failure = keep_domains(call.memory_domains, call.memory_domains_count, cores)) return failure;
+    domains_t domains;
+    if (failure_t failure = keep_domains(call.memory_domains, call.memory_domains_count, cores, domains))
+        return failure;
     std::size_t const threads = call.threads ? call.threads : default_threads(usable_cores(cores));
     uform_executor_t const made = new (std::nothrow) uform_executor_handle_t;
     if (!made) return fail(uform_status_out_of_memory_k, "memory for the executor is out");
     core_set_t const *const binding = call.memory_domains_count ? &cores : nullptr;
     if (failure_t failure = made->executor.start(threads, cpu_class, binding)) return delete made, failure;
+    made->executor.place(domains);
     *call.executor = made;
     return {};
 }
@@ -63,6 +63,7 @@ failure_t executor_drain(uform_executor_drain_t const &call) noexcept {
         return fail(uform_status_invalid_argument_k, "mood is neither spinning nor parked", "mood is %d",
                     int(call.mood));
     if (!call.executor) return {};
+    if (failure_t const failure = refuse_torn(call.executor->executor)) return failure;
     call.executor->executor.wait_free();
     call.executor->executor.set_mood(call.mood);
     return {};
@@ -70,7 +71,9 @@ failure_t executor_drain(uform_executor_drain_t const &call) noexcept {
 
 failure_t arena_init(uform_arena_init_t const &call) noexcept {
     *call.arena = new (std::nothrow) uform_arena_handle_t;
-    return *call.arena ? failure_t {} : fail(uform_status_out_of_memory_k, "memory for the arena is out");
+    if (!*call.arena) return fail(uform_status_out_of_memory_k, "memory for the arena is out");
+    if (call.executor) (*call.arena)->arena.place(call.executor->executor.domains());
+    return {};
 }
 
 } // namespace
@@ -138,7 +141,7 @@ void uform_executor_drain(uform_executor_drain_t *arguments) { uform::run_at_onc
 void uform_executor_free(uform_executor_t executor) {
     if (!executor) return;
     executor->executor.wait_free();
-    delete executor;
+    if (!executor->executor.call_torn_by_fork()) delete executor;
 }
 
 size_t uform_gpu_devices(uform_gpu_device_t *, size_t) { return 0; }
@@ -147,7 +150,7 @@ void uform_arena_init(uform_arena_init_t *arguments) { uform::run_at_once<uform:
 void uform_arena_free(uform_arena_t arena) {
     if (!arena) return;
     arena->arena.wait_free();
-    delete arena;
+    if (!arena->arena.torn_by_fork()) delete arena; // else its blocks may be half moved
 }
 
 char const *uform_version(void) { return "4.0.0"; }

@@ -61,7 +61,7 @@ typedef struct uform_model_load_ram_t {
     uform_bytes_view_t path;
     uform_scalar_t quantization;   /**< of the blocks: bf16 or e4m3; zero: bf16, as stored */
     uform_cpu_class_t cpu_class;   /**< a pin; zero: the executor's, or derived */
-    size_t const *memory_domains;  /**< NUMA nodes to place weights on; NULL: where the packing threads run */
+    size_t const *memory_domains;  /**< NUMA nodes to place weights on; NULL: the executor's, else by first touch */
     size_t memory_domains_count;
     uform_progress_t progress;     /**< counts groups of matrices as they are packed */
 } uform_model_load_ram_t;

@@ -14,6 +14,8 @@
  *  - Refusals of arguments happen before anything is queued, and name the field at fault. On failure no output is
  *    written, handle outputs become NULL, and the arena holds nothing published.
  *  - No verb throws, aborts, prints, reads the environment or the locale, or installs a handler.
+ *  - In a child of fork(), models, arenas and trainers work as before, executors made before it are `unsupported`: their
+ *    threads stayed in the parent. So is what served a call at that moment; freeing it is safe, and leaks its memory.
  */
 #ifndef UFORM_TYPES_H_
 #define UFORM_TYPES_H_

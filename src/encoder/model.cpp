@@ -24,7 +24,7 @@ failure_t refuse_non_finite_weights(checkpoint_t const &checkpoint, model_option
 } // namespace
 
 failure_t model_t::load(checkpoint_t const &checkpoint, uform_cpu_class_t resolved_class, executor_t &executor,
-                        uform_progress_t const &progress) noexcept {
+                        domains_t const &domains, uform_progress_t const &progress) noexcept {
     if (failure_t const failure = read_options(checkpoint, options)) return failure;
     if (failure_t const failure = refuse_non_finite_weights(checkpoint, options, executor)) return failure;
     cpu_class = resolved_class, kit = kit_of(resolved_class);
@@ -39,7 +39,7 @@ failure_t model_t::load(checkpoint_t const &checkpoint, uform_cpu_class_t resolv
         else
             bind_tensor<bf16_t const *, float const *>(masters, spec, tensor.bf16(), nullptr);
     });
-    if (failure_t const failure = tower.lay_out(*kit, options.geometry, masters, options.token_width, false))
+    if (failure_t const failure = tower.lay_out(*kit, options.geometry, masters, options.token_width, false, domains))
         return failure;
     std::size_t const units = tower.units(), threads = executor.threads();
     for (std::size_t done = 0; done < units; done += threads) { // a round a report: a stop is heard within one

@@ -54,7 +54,7 @@ executor_t::~executor_t() noexcept {
 }
 
 failure_t executor_t::start(std::size_t threads, uform_cpu_class_t cpu_class, core_set_t const *cores) noexcept {
-    cpu_class_ = cpu_class;
+    cpu_class_ = cpu_class, process_ = this_process();
     if (threads > 1) {
         lane_t *const lanes = new (std::nothrow) lane_t[threads];
         if (!lanes) return fail(uform_status_out_of_memory_k, "memory for the executor's lanes is out");
@@ -74,6 +74,12 @@ failure_t executor_t::start(std::size_t threads, uform_cpu_class_t cpu_class, co
     return {};
 }
 
+void executor_t::place(domains_t const &domains) noexcept {
+    domains_ = domains;
+    for (std::size_t worker = 0; worker < count_; ++worker) narrow_[worker].scratch.place(domains);
+    wide_.scratch.place(domains);
+}
+
 /** Starts a thread with all signals blocked: handlers are the host's, and run on the host's threads. */
 bool executor_t::spawn(pthread_t &handle, void *(*main)(void *), void *argument, core_set_t const *cores) noexcept {
     pthread_attr_t attributes;
@@ -89,6 +95,7 @@ bool executor_t::spawn(pthread_t &handle, void *(*main)(void *), void *argument,
 }
 
 void executor_t::stop() noexcept {
+    if (torn_by_fork()) return; // there is nobody to join
     stopping_.store(true, std::memory_order_relaxed);
     forks_.fetch_add(1), forks_.notify_all();
     submissions_.fetch_add(1), submissions_.notify_all();

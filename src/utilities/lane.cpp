@@ -7,7 +7,7 @@
 namespace uform {
 
 void *scratch_t::claim_bytes(std::size_t bytes) noexcept {
-    // At least one line: a buffer of zero bytes always resizes, so an empty claim would retry forever without memory.
+    // At least one line: no bytes at all can always be had, so an empty claim would retry forever without memory.
     std::size_t const rounded = std::max<std::size_t>((bytes + 63) / 64 * 64, 64);
     while (block_ < blocks_k) {
         if (blocks_[block_].size() >= used_ + rounded && blocks_[block_].size()) {
@@ -22,7 +22,7 @@ void *scratch_t::claim_bytes(std::size_t bytes) noexcept {
             if (!last_opened) continue;
         }
         std::size_t const grown = std::max<std::size_t>(std::max(rounded, capacity()), std::size_t(64) << 10);
-        if (!blocks_[block_].resize(grown) && !blocks_[block_].resize(rounded)) return nullptr;
+        if (!blocks_[block_].resize(grown, domains_) && !blocks_[block_].resize(rounded, domains_)) return nullptr;
     }
     return nullptr;
 }
@@ -38,7 +38,7 @@ void scratch_t::reset() noexcept {
     if (blocks_[1].size() == 0) return;
     std::size_t const total = capacity();
     for (auto &block : blocks_) block.reset();
-    (void)blocks_[0].resize(total); // should it fail, the next claim tries a smaller block
+    (void)blocks_[0].resize(total, domains_); // should it fail, the next claim tries a smaller block
 }
 
 } // namespace uform

@@ -20,7 +20,7 @@ class model_t {
 
     /** Checks every tensor the model uses and packs it, sharing units out over the executor. */
     [[nodiscard]] failure_t load(checkpoint_t const &checkpoint, uform_cpu_class_t cpu_class, executor_t &executor,
-                                 uform_progress_t const &progress) noexcept;
+                                 domains_t const &domains, uform_progress_t const &progress) noexcept;
     std::size_t bytes() const noexcept { return sizeof(*this) + tower.bytes() + rotary.bytes(); }
 };
 

@@ -19,15 +19,16 @@ class packed_tower_t {
 
     tower_weights_t<wide_t> weights;
 
-    /** Lays the tower out and allocates it; nothing is packed yet. Heads without a master stay absent. */
+    /** Lays the tower out and allocates it, zeroed; nothing is packed yet. Heads without a master stay absent. */
     [[nodiscard]] failure_t lay_out(kit_ const &kit, geometry_t const &geometry, masters_t<wide_t> const &masters,
-                                    std::size_t token_width, bool with_transposes) noexcept {
+                                    std::size_t token_width, bool with_transposes,
+                                    domains_t const &domains = {}) noexcept {
         weights.geometry = geometry, transposes_ = with_transposes;
         if (!weights.blocks.resize(geometry.depth)) return out_of_memory();
         used_ = 0, memory_.reset();
         place_all(kit, geometry, masters, token_width); // measures
         std::size_t const bytes = used_;
-        if (!memory_.resize(bytes)) return out_of_memory();
+        if (!memory_.map(bytes, domains)) return out_of_memory();
         used_ = 0;
         place_all(kit, geometry, masters, token_width); // points
         return {};
@@ -126,7 +127,7 @@ class packed_tower_t {
         std::copy(from, from + count, const_cast<element_ *>(to));
     }
 
-    buffer_t<std::byte> memory_;
+    placed_t memory_;
     std::size_t used_ = 0;
     bool transposes_ = false;
 };

@@ -24,12 +24,14 @@ class arena_t {
     }
     void release() noexcept { hold_.release(); }
     void wait_free() const noexcept { hold_.wait_free(); }
+    bool torn_by_fork() const noexcept { return hold_.torn_by_fork(); }
 
     /** 64-byte aligned, uninitialized, valid until the next hold; null when memory is out. Its holder's to call. */
     template <typename element_>
     element_ *claim(std::size_t count) noexcept {
         return memory_.claim<element_>(count);
     }
+    void place(domains_t const &domains) noexcept { memory_.place(domains); }
     std::size_t capacity() const noexcept { return memory_.capacity(); }
 };
 

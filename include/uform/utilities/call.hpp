@@ -17,6 +17,7 @@
  */
 #pragma once
 #include <uform/utilities/arena.hpp>
+#include <uform/utilities/arguments.hpp>
 #include <uform/utilities/executor.hpp>
 #include <uform/utilities/outcome.hpp>
 #include <uform/utilities/progress.hpp>
@@ -63,22 +64,38 @@ failure_t check_handles(arguments_ &call) noexcept {
     return {};
 }
 
+/** Why a handle that one call at a time may hold could not be held. */
+template <literal_t field_>
+failure_t refuse_held(bool torn_by_fork) noexcept {
+    if (torn_by_fork)
+        return refuse<field_, " served a call as this process was forked; make one here">(uform_status_unsupported_k);
+    return refuse<field_, " serves another call">(uform_status_contended_k);
+}
+
+inline failure_t refuse_torn(executor_t const &executor) noexcept {
+    if (!executor.torn_by_fork()) return {};
+    return fail(uform_status_unsupported_k, "executor was made before this process was forked; make one here");
+}
+
 /** Holds what one call at a time may hold, or nothing at all. */
 template <typename arguments_>
 failure_t hold_handles(arguments_ const &call) noexcept {
-    if (call.executor && !call.executor->executor.try_hold())
-        return fail(uform_status_contended_k, "executor serves another call");
+    if (call.executor) {
+        executor_t &executor = call.executor->executor;
+        if (failure_t const failure = refuse_torn(executor)) return failure;
+        if (!executor.try_hold()) return refuse_held<"executor">(false);
+    }
     if constexpr (requires { call.arena->arena; })
         if (call.arena && !call.arena->arena.try_hold()) {
             if (call.executor) call.executor->executor.release();
-            return fail(uform_status_contended_k, "arena serves another call");
+            return refuse_held<"arena">(call.arena->arena.torn_by_fork());
         }
     if constexpr (requires { call.trainer->hold; })
         if (!call.trainer->hold.try_hold()) {
             if constexpr (requires { call.arena->arena; })
                 if (call.arena) call.arena->arena.release();
             if (call.executor) call.executor->executor.release();
-            return fail(uform_status_contended_k, "trainer serves another call");
+            return refuse_held<"trainer">(call.trainer->hold.torn_by_fork());
         }
     if constexpr (requires { call.model->users; }) call.model->users.enter();
     return {};

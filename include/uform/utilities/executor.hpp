@@ -17,7 +17,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <new>
+#include <type_traits>
 
 #include <pthread.h>
 
@@ -60,10 +62,17 @@ class executor_t {
 
     /** Adds `threads - 1` threads and a dispatcher, bound to `cores` unless null. Once, before any other use. */
     failure_t start(std::size_t threads, uform_cpu_class_t cpu_class, core_set_t const *cores) noexcept;
+    /** Where scratch, and what is made for this executor, should lie. After `start`, before the first call. */
+    void place(domains_t const &domains) noexcept;
+    domains_t const &domains() const noexcept { return domains_; }
 
     [[nodiscard]] bool try_hold() noexcept { return hold_.try_hold(); }
     void release() noexcept { hold_.release(); }
     void wait_free() const noexcept { hold_.wait_free(); }
+    /** True in a child forked since `start`: the threads stayed in the parent, and no call can run. */
+    bool torn_by_fork() const noexcept { return process_ && process_ != this_process(); }
+    /** True where such a child also inherited a call in the middle: lanes may be half written, so they must leak. */
+    bool call_torn_by_fork() const noexcept { return hold_.torn_by_fork(); }
     void set_mood(uform_mood_t mood) noexcept { mood_.store(mood, std::memory_order_relaxed); }
 
     std::size_t threads() const noexcept { return count_; }
@@ -132,7 +141,9 @@ class executor_t {
     hold_t hold_;
     std::atomic<uform_mood_t> mood_ {uform_mood_spinning_k};
     uform_cpu_class_t cpu_class_ = uform_cpu_class_derived_k;
+    domains_t domains_;
     bool started_ = false;
+    std::uint32_t process_ = 0; // that started it
 
     std::size_t count_ = 1; // workers
     lane_t solo_;           // the narrow lane of a single worker

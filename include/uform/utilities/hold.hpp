@@ -8,57 +8,83 @@
  *
  *  Changes that wake are sequentially consistent, here and in the executor: `notify_all` skips the system call where it
  *  counts no sleepers, and with a mere release that count could be read before the change is seen, losing the wake.
+ *
+ *  A forked child inherits the holds of calls whose threads stayed in the parent, and nobody will ever release them. So
+ *  a hold remembers its process: the child waits for none of the parent's, and learns what was torn out of a call.
  */
 #pragma once
 #include <atomic>
 #include <cstdint>
 
+#include <unistd.h>
+
 namespace uform {
 
+/** The process that runs; a forked child answers another. A system call of tens of nanoseconds, made per call. */
+inline std::uint32_t this_process() noexcept { return std::uint32_t(::getpid()); }
+
 class hold_t {
-    std::atomic<std::uint32_t> held_ {0};
+    std::atomic<std::uint32_t> holder_ {0}; // a process, or zero
 
   public:
     /** False where a call holds it already; never waits. */
     [[nodiscard]] bool try_hold() noexcept {
         std::uint32_t expected = 0;
-        return held_.compare_exchange_strong(expected, 1, std::memory_order_acquire, std::memory_order_relaxed);
+        return holder_.compare_exchange_strong(expected, this_process(), std::memory_order_acquire,
+                                               std::memory_order_relaxed);
     }
     void release() noexcept {
-        held_.store(0);
-        held_.notify_all();
+        holder_.store(0);
+        holder_.notify_all();
     }
-    bool held() const noexcept { return held_.load(std::memory_order_relaxed) != 0; }
-    /** Sleeps until no call holds it. Another may, right after. */
+    bool held() const noexcept { return holder_.load(std::memory_order_relaxed) != 0; }
+    /** True where a call of the parent's held it as this process was forked: what it guards may be half written. */
+    bool torn_by_fork() const noexcept {
+        std::uint32_t const holder = holder_.load(std::memory_order_acquire);
+        return holder && holder != this_process();
+    }
+    /** Sleeps until no call of this process holds it. Another may, right after. */
     void wait_free() const noexcept {
-        while (held_.load(std::memory_order_acquire)) held_.wait(1, std::memory_order_acquire);
+        std::uint32_t const process = this_process();
+        while (holder_.load(std::memory_order_acquire) == process) holder_.wait(process, std::memory_order_acquire);
     }
 };
 
 class users_t {
-    std::atomic<std::uint32_t> count_ {0};
+    std::atomic<std::uint64_t> count_ {0}; // upper half: the process that counts; lower half: its calls
+
+    static std::uint64_t none_of(std::uint32_t process) noexcept { return std::uint64_t(process) << 32; }
 
   public:
-    void enter() noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
-    void leave() noexcept {
-        if (count_.fetch_sub(1) == 1) count_.notify_all();
+    void enter() noexcept {
+        std::uint64_t const none = none_of(this_process());
+        std::uint64_t seen = count_.load(std::memory_order_relaxed), next;
+        do next = (seen >> 32 == none >> 32 ? seen : none) + 1; // the parent's calls are not ours to wait for
+        while (!count_.compare_exchange_weak(seen, next, std::memory_order_relaxed));
     }
-    /** Sleeps until no call uses it. */
+    void leave() noexcept {
+        if (std::uint32_t(count_.fetch_sub(1)) == 1) count_.notify_all();
+    }
+    /** Sleeps until no call of this process uses it. */
     void wait_idle() const noexcept {
-        for (std::uint32_t seen; (seen = count_.load(std::memory_order_acquire)) != 0;)
+        std::uint64_t const none = none_of(this_process());
+        for (std::uint64_t seen; (seen = count_.load(std::memory_order_acquire)) > none && seen >> 32 == none >> 32;)
             count_.wait(seen, std::memory_order_acquire);
     }
 };
 
 /** A lock for moments: progress reports and first failures. Sleeps where it must wait. */
 class lock_t {
-    hold_t hold_;
+    std::atomic<bool> locked_ {false};
 
   public:
     void lock() noexcept {
-        while (!hold_.try_hold()) hold_.wait_free();
+        while (locked_.exchange(true, std::memory_order_acquire)) locked_.wait(true, std::memory_order_relaxed);
     }
-    void unlock() noexcept { hold_.release(); }
+    void unlock() noexcept {
+        locked_.store(false);
+        locked_.notify_one();
+    }
 };
 
 } // namespace uform

@@ -11,6 +11,7 @@
 #include <cstddef>
 
 #include <uform/utilities/buffer.hpp>
+#include <uform/utilities/placement.hpp>
 #include <uform/utilities/status.hpp>
 
 namespace uform {
@@ -38,12 +39,15 @@ class scratch_t {
     void rewind(mark_t mark) noexcept { block_ = mark.block, used_ = mark.used; }
     void reset() noexcept;
     std::size_t capacity() const noexcept;
+    /** Where blocks opened from now on should come from. */
+    void place(domains_t const &domains) noexcept { domains_ = domains; }
 
   private:
     static constexpr std::size_t blocks_k = 32;
     void *claim_bytes(std::size_t bytes) noexcept;
 
-    buffer_t<std::byte> blocks_[blocks_k];
+    placed_t blocks_[blocks_k];
+    domains_t domains_;
     std::size_t block_ = 0; // the block being filled
     std::size_t used_ = 0;  // bytes of it in use
 };
