@@ -8,6 +8,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <string>
 #include <string_view>
 
@@ -98,6 +99,15 @@ inline void check_class(uform_cpu_class_t cpu_class) {
     if (cpu_class < 0 || cpu_class > uform_cpu_class_wasm_simd_k)
         refuse("cpu_class is not a class", "cpu_class is " + std::to_string(cpu_class));
     unsupported("cpu_class has no kernels in this build", uform_cpu_class_name(cpu_class));
+}
+
+/** Nodes are asked of the system, as the engine asks; whether this process may use their cores is not. */
+inline void check_domains(std::size_t const *domains, std::size_t count) {
+    if (count && !domains) refuse("memory_domains must not be NULL");
+    for (std::size_t i = 0; i < count; ++i)
+        if (!std::ifstream("/sys/devices/system/node/node" + std::to_string(domains[i]) + "/cpulist"))
+            refuse("memory_domains names a node this machine lacks",
+                   "memory_domains[" + std::to_string(i) + "] is " + std::to_string(domains[i]));
 }
 
 } // namespace uform_stub

@@ -63,21 +63,9 @@ void ready_handle(handle_ *receiver, bool required, char const *missing) {
     if (required && !receiver) refuse(missing);
 }
 
-template <typename handle_>
-void clear_output(handle_ **output) noexcept {
-    if (output) *output = nullptr;
-}
-template <typename handle_>
-void clear_output(handle_ *) noexcept {}
-
-/** Makes handle outputs NULL, then refuses missing handles and a completion that is neither. */
+/** Makes the verb's handle output NULL, and refuses missing handles and a completion that is neither. */
 template <typename call_>
 void ready_handles(call_ &call) {
-    if constexpr (requires { call.executor; }) clear_output(call.executor);
-    if constexpr (requires { call.arena; }) clear_output(call.arena);
-    if constexpr (requires { call.mesh; }) clear_output(call.mesh);
-    if constexpr (requires { call.model; }) clear_output(call.model);
-    if constexpr (requires { call.trainer; }) clear_output(call.trainer);
     if constexpr (requires { call.executor; }) ready_handle(call.executor, false, "executor must not be NULL");
     if constexpr (requires { call.arena; }) ready_handle(call.arena, false, "arena must not be NULL");
     if constexpr (requires { call.mesh; }) ready_handle(call.mesh, false, "mesh must not be NULL");

@@ -22,7 +22,7 @@ void check_load(call_ const &call) {
     if (call.quantization != uform_scalar_default_k && call.quantization != uform_scalar_bf16_k &&
         call.quantization != uform_scalar_e4m3_k)
         refuse("quantization must be bf16 or e4m3", uform_scalar_name(call.quantization));
-    if (call.memory_domains_count) unsupported("memory_domains: this build places weights where its threads run");
+    check_domains(call.memory_domains, call.memory_domains_count);
     check_class(call.cpu_class);
 }
 void check_load_ram(uform_model_load_ram_t const &call) {

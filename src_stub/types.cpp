@@ -4,8 +4,7 @@
  */
 #include <uform/types.h>
 
-#include <algorithm>
-#include <fstream>
+#include <thread>
 
 #include "arguments.hpp"
 #include "call.hpp"
@@ -60,15 +59,6 @@ constexpr named_t gpu_class_names_k[] = {{uform_gpu_class_derived_k, "derived"},
 std::size_t default_threads() noexcept {
     std::size_t const cores = std::thread::hardware_concurrency();
     return cores ? (cores * 7 + 4) / 8 : 1;
-}
-
-/** Nodes are asked of the system, as the engine asks; whether this process may use their cores is not. */
-void check_domains(std::size_t const *domains, std::size_t count) {
-    if (count && !domains) refuse("memory_domains must not be NULL");
-    for (std::size_t i = 0; i < count; ++i)
-        if (!std::ifstream("/sys/devices/system/node/node" + std::to_string(domains[i]) + "/cpulist"))
-            refuse("memory_domains names a node this machine lacks",
-                   "memory_domains[" + std::to_string(i) + "] is " + std::to_string(domains[i]));
 }
 
 void executor_for_ram(uform_executor_for_ram_t const &call) {

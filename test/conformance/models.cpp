@@ -13,7 +13,7 @@ constexpr auto invalid_k = uform_status_invalid_argument_k;
 /** Breakages that both loads share. */
 template <typename call_>
 std::vector<breakage_t<call_>> shared_breakages() {
-    static std::size_t const node[] = {0};
+    static std::size_t const absent[] = {SIZE_MAX};
     return {{"no output", invalid_k, "model", [](call_ &c) { c.model = nullptr; }},
             {"a completion below", invalid_k, "completion", [](call_ &c) { c.completion = -1; }},
             {"a completion beyond", invalid_k, "completion", [](call_ &c) { c.completion = 2; }},
@@ -25,8 +25,9 @@ std::vector<breakage_t<call_>> shared_breakages() {
             {"a class beyond", invalid_k, "cpu_class", [](call_ &c) { c.cpu_class = 12; }},
             {"another processor's class", uform_status_unsupported_k, "cpu_class",
              [](call_ &c) { c.cpu_class = uform_cpu_class_wasm_simd_k; }},
-            {"nodes", uform_status_unsupported_k, "memory_domains",
-             [](call_ &c) { c.memory_domains = node, c.memory_domains_count = 1; }}};
+            {"NULL nodes", invalid_k, "memory_domains", [](call_ &c) { c.memory_domains_count = 1; }},
+            {"a node that is not there", invalid_k, "memory_domains",
+             [](call_ &c) { c.memory_domains = absent, c.memory_domains_count = 1; }}};
 }
 
 TEST(models, load_refusals) {
