@@ -21,7 +21,7 @@ SPOKEN = re.compile(r"(?<!\w)(abort|terminate|_?_?exit|_Exit|quick_exit|v?f?prin
                     r"\bstd::(cout|cerr|clog)\b|\bfmt::print")
 HIDDEN = re.compile(r'//[^\n]*|/\*.*?\*/|(?<![\w\'])"(?:\\.|[^"\\\n])*"', re.S)  # comments and plain text literals
 UNKEPT = re.compile(r"(^|/)(\.\w+|build|node_modules|target)/")  # what builds leave in the tree
-VERBS = {f"src/{verb}.cpp" for verb in ("types", "model", "encode", "train")}
+VERBS = {f"{room}/{verb}.cpp" for room in ("src", "src_stub") for verb in ("types", "model", "encode", "train")}
 
 
 def room_of(path):
@@ -54,9 +54,11 @@ def complaints(path, root):
         other = target and room_of(target)
         if room and target and other != room and other not in BELOW[room]:
             yield f"{room} must not include {target} ({other or 'above every room'})"
+        if room == "src_stub" and not target and not re.fullmatch(r"[a-z_]+", name):
+            yield f"the stub must not include {name}: c/ and the C++ standard library are all it sees"
         if path.suffix in {".h", ".hpp"} and VENDOR.match(name):
             yield f"vendor header {name} belongs in a .cpp, .cu or .cuh"
-    if path.parts[0] in {"src", "include"}:
+    if path.parts[0] in {"src", "include", "src_stub"}:
         if re.search(r'^[^/\n"]*\bextern\s*"C', text, re.M) and path.as_posix() not in VERBS:
             yield 'extern "C" belongs in ' + ", ".join(sorted(VERBS))
         for match in SPOKEN.finditer(HIDDEN.sub(lambda hidden: "\n" * hidden[0].count("\n"), text)):
@@ -82,7 +84,7 @@ def main():
     files = [file.relative_to(root) for file in sorted(root.rglob("*")) if file.suffix in SOURCES and file.is_file()]
     files = [file for file in files if not UNKEPT.search(file.as_posix())]
     if options.compile:
-        files = [file for file in files if file.parts[0] in {"c", "include"} and file.suffix in {".h", ".hpp"}]
+        files = [file for file in files if file.parts[0] in {"c", "include", "src_stub"} and file.suffix in {".h", ".hpp"}]
     judge = (lambda file: compile_alone(options.compile, file, root)) if options.compile else (
         lambda file: complaints(file, root))
     found = [f"{file}: {complaint}" for file in files for complaint in judge(file)]

@@ -1,0 +1,113 @@
+/**
+ *  @file arguments.hpp
+ *  @brief The checks of arguments that verbs share; every refusal names the field.
+ *
+ *  Messages are static, so each check gets its field's messages from `UFORM_STUB_FIELD("texts")`: literals joined by
+ *  the compiler, in the words of the engine.
+ */
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include <uform/types.h>
+
+#include "failure.hpp"
+
+namespace uform_stub {
+
+struct field_t {
+    char const *scalar, *too_many, *no_offsets, *decrease, *beyond, *no_data, *alignment, *length, *missing, *empty,
+        *nul;
+};
+#define UFORM_STUB_FIELD(name)                                                                                         \
+    ::uform_stub::field_t {                                                                                            \
+        name ".scalar is not what the verb takes", name " has more items than can be addressed",                       \
+            name ".offsets must not be NULL", name ".offsets must not decrease",                                       \
+            name ".offsets end beyond any memory", name ".data must not be NULL where an item is not empty",           \
+            name ".data is not aligned to its scalar", name ".length is beyond any memory",                            \
+            name ".data must not be NULL", name " must not be empty", name " must not hold a NUL byte"                 \
+    }
+
+inline void check_offsets(field_t const &field, std::size_t const *offsets, std::size_t count) {
+    if (count > PTRDIFF_MAX / sizeof(std::size_t) - 1) refuse(field.too_many);
+    if (!offsets) refuse(field.no_offsets);
+    for (std::size_t i = 0; i < count; ++i)
+        if (offsets[i + 1] < offsets[i])
+            refuse(field.decrease,
+                   "offsets[" + std::to_string(i) + "] is " + std::to_string(offsets[i]) + ", offsets[" +
+                       std::to_string(i + 1) + "] is " + std::to_string(offsets[i + 1]),
+                   i);
+}
+
+/** Accepts `count` items of `scalar`, or of no stated scalar. */
+inline void check_tape(field_t const &field, uform_tape_view_t const &view, std::size_t count, uform_scalar_t scalar) {
+    if (view.scalar != uform_scalar_default_k && view.scalar != scalar)
+        refuse(field.scalar,
+               std::string(uform_scalar_name(view.scalar)) + ", not " + std::string(uform_scalar_name(scalar)));
+    if (count == 0) return;
+    check_offsets(field, view.offsets, count);
+    std::size_t const bytes = uform_scalar_bytes(scalar);
+    if (view.offsets[count] > PTRDIFF_MAX / bytes) refuse(field.beyond);
+    if (!view.data && view.offsets[count] != view.offsets[0]) refuse(field.no_data);
+    if (reinterpret_cast<std::uintptr_t>(view.data) % bytes) refuse(field.alignment);
+}
+
+/** Item i of a checked tape of bytes. */
+inline std::string_view item_of(uform_tape_view_t const &view, std::size_t i) noexcept {
+    if (!view.data) return {};
+    return {static_cast<char const *>(view.data) + view.offsets[i], view.offsets[i + 1] - view.offsets[i]};
+}
+
+inline std::string_view text_of(uform_bytes_view_t view) noexcept {
+    return {static_cast<char const *>(view.data), view.length};
+}
+
+inline void check_bytes(field_t const &field, uform_bytes_view_t view) {
+    if (view.length > PTRDIFF_MAX) refuse(field.length);
+    if (!view.data && view.length) refuse(field.missing);
+}
+
+inline void check_path(field_t const &field, uform_bytes_view_t view, bool required) {
+    check_bytes(field, view);
+    if (view.length == 0 && required) refuse(field.empty);
+    if (std::size_t const nul = text_of(view).find('\0'); nul != std::string_view::npos)
+        refuse(field.nul, "at byte " + std::to_string(nul));
+}
+
+/** Accepts scalars that rows can land as; i8 is for unit rows alone. */
+inline void check_outputs_scalar(uform_scalar_t scalar, bool unit_rows_only) {
+    switch (scalar) {
+    case uform_scalar_default_k:
+    case uform_scalar_f32_k:
+    case uform_scalar_bf16_k:
+    case uform_scalar_f16_k:
+        return;
+    case uform_scalar_i8_k:
+        if (unit_rows_only) return;
+        unsupported("outputs_scalar i8 holds unit rows alone");
+    default:
+        refuse("outputs_scalar must be f32, bf16, f16 or i8", uform_scalar_name(scalar));
+    }
+}
+
+/** The stub carries the serial class alone; pins on others are refused as the engine refuses what it lacks. */
+inline void check_class(uform_cpu_class_t cpu_class) {
+    if (cpu_class == uform_cpu_class_derived_k || cpu_class == uform_cpu_class_serial_k) return;
+    if (cpu_class < 0 || cpu_class > uform_cpu_class_wasm_simd_k)
+        refuse("cpu_class is not a class", "cpu_class is " + std::to_string(cpu_class));
+    unsupported("cpu_class has no kernels in this build", uform_cpu_class_name(cpu_class));
+}
+
+/** Nodes are asked of the system, as the engine asks; whether this process may use their cores is not. */
+inline void check_domains(std::size_t const *domains, std::size_t count) {
+    if (count && !domains) refuse("memory_domains must not be NULL");
+    for (std::size_t i = 0; i < count; ++i)
+        if (!std::ifstream("/sys/devices/system/node/node" + std::to_string(domains[i]) + "/cpulist"))
+            refuse("memory_domains names a node this machine lacks",
+                   "memory_domains[" + std::to_string(i) + "] is " + std::to_string(domains[i]));
+}
+
+} // namespace uform_stub

@@ -1,0 +1,269 @@
+/**
+ *  @file train_step.cpp
+ *  @brief Every field of `uform_trainer_step` wrong in turn, and what a step says of the items it took.
+ */
+#include <cmath>
+
+#include "training.hpp"
+
+namespace conformance {
+namespace {
+
+using call_t = uform_trainer_step_t;
+constexpr auto invalid_k = uform_status_invalid_argument_k;
+constexpr auto unsupported_k = uform_status_unsupported_k;
+
+TEST(trainer_step, refusals_of_items) {
+    executor_t executor;
+    make_executor(executor);
+    trainer_t trainer;
+    start(trainer);
+    share_t const share;
+    arena_t arena;
+    make_arena(arena);
+    static uform_rows_t embeddings {};
+    static std::size_t const decreasing[] = {0, 4, 3, 5, 6}, seven[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    static uform_modality_t const image[] = {0, 0, uform_modality_image_k, 0}, none[] = {-1, 0, 0, 0};
+    static std::uint32_t const groups[] = {0, 1, 0, 0};
+    static uform_late_interaction_side_t const sides[] = {0, 0, 0, uform_late_interaction_side_query_k};
+    expect_refusals<call_t>(
+        uform_trainer_step, share.call(trainer),
+        {{"no trainer", invalid_k, "trainer", [](call_t &c) { c.trainer = nullptr; }},
+         {"a completion below", invalid_k, "completion", [](call_t &c) { c.completion = -1; }},
+         {"a completion beyond", invalid_k, "completion", [](call_t &c) { c.completion = 2; }},
+         {"another executor", invalid_k, "executor", [&](call_t &c) { c.executor = executor; }},
+         {"no items", invalid_k, "count", [](call_t &c) { c.count = 0; }},
+         {"no offsets", invalid_k, "contents.offsets", [](call_t &c) { c.contents.offsets = nullptr; }},
+         {"offsets that decrease", invalid_k, "contents.offsets", [](call_t &c) { c.contents.offsets = decreasing; },
+          1},
+         {"no data", invalid_k, "contents.data", [](call_t &c) { c.contents.data = nullptr; }},
+         {"contents of another scalar", invalid_k, "contents.scalar",
+          [](call_t &c) { c.contents.scalar = uform_scalar_f32_k; }},
+         {"more items than fit", uform_status_shape_mismatch_k, "count",
+          [](call_t &c) { c.count = 7, c.contents.offsets = seven; }},
+         {"an image", unsupported_k, "modalities", [](call_t &c) { c.modalities = image; }, 2},
+         {"no modality", unsupported_k, "modalities", [](call_t &c) { c.modalities = none; }, 0},
+         {"a group beyond", invalid_k, "temperature_groups", [](call_t &c) { c.temperature_groups = groups; }, 1},
+         {"a side", unsupported_k, "sides", [](call_t &c) { c.sides = sides; }},
+         {"choices", unsupported_k, "choices", [](call_t &c) { c.choices.offsets = decreasing; }},
+         {"targets", unsupported_k, "choices", [](call_t &c) { c.choice_targets.offsets = decreasing; }},
+         {"embeddings and no arena", invalid_k, "arena", [](call_t &c) { c.embeddings = &embeddings; }},
+         {"landing as no output does", invalid_k, "outputs_scalar",
+          [&](call_t &c) { c.embeddings = &embeddings, c.arena = arena, c.outputs_scalar = uform_scalar_u8_k; }},
+         {"landing as nothing", invalid_k, "outputs_scalar",
+          [&](call_t &c) { c.embeddings = &embeddings, c.arena = arena, c.outputs_scalar = -1; }}});
+    EXPECT_EQ(embeddings.data, nullptr);
+    call_t call = share.call(trainer);
+    uform_trainer_step_stats_t stats;
+    call.stats = &stats;
+    EXPECT_SUCCESS(answer(uform_trainer_step, call)); // it was right but for what was broken
+    EXPECT_EQ(stats.step, 1u) << "what is refused counts no step";
+}
+
+TEST(trainer_step, refusals_of_relations) {
+    trainer_t trainer;
+    start(trainer);
+    share_t const share;
+    static std::size_t const decreasing[] = {0, 1, 0, 3, 4}, two[] = {0, 2, 2, 2, 2}, none[] = {2, 2, 2, 2, 2};
+    static std::uint32_t const far[] = {1, 0, 4, 2}, descending[] = {2, 1}, twice[] = {1, 1};
+    static float const nan[] = {1, NAN, 1, 1}, negative[] = {1, 1, 1, -1}, infinite[] = {INFINITY, 1, 1, 1};
+    std::vector<breakage_t<call_t>> breakages;
+    for (auto [word, field] :
+         {std::pair("attract", &uform_relations_view_t::attract), std::pair("repel", &uform_relations_view_t::repel),
+          std::pair("ignore", &uform_relations_view_t::ignore)}) {
+        static std::vector<std::string> words; // the table keeps pointers
+        words.reserve(64);
+        auto const add = [&, field = field](char const *what, std::string const &name, uform_edges_view_t edges,
+                                            std::size_t item) {
+            words.push_back(name);
+            breakages.push_back(
+                {what, invalid_k, words.back().c_str(), [=](call_t &c) { c.relations.*field = edges; }, item});
+        };
+        std::string const set = "relations." + std::string(word);
+        std::size_t const *offsets = share.offsets.data();
+        std::uint32_t const *ids = share.ids.data();
+        add("offsets that decrease", set + ".offsets", {decreasing, ids, nullptr}, 1);
+        add("no ids", set + ".ids", {offsets, nullptr, nullptr}, SIZE_MAX);
+        add("an id beyond", set + ".ids", {offsets, far, nullptr}, 2);
+        add("ids that descend", set + ".ids", {two, descending, nullptr}, 0);
+        add("an id twice", set + ".ids", {two, twice, nullptr}, 0);
+        if (field == &uform_relations_view_t::ignore) continue; // its weights are not read
+        add("a weight that is NaN", set + ".weights", {offsets, ids, nan}, 1);
+        add("a weight below zero", set + ".weights", {offsets, ids, negative}, 3);
+        add("a weight without end", set + ".weights", {offsets, ids, infinite}, 0);
+    }
+    breakages.push_back({"no attract", invalid_k, "relations.attract", [](call_t &c) { c.relations.attract = {}; }});
+    breakages.push_back({"attract without an edge", invalid_k, "relations.attract",
+                         [](call_t &c) { c.relations.attract.offsets = none; }});
+    expect_refusals<call_t>(uform_trainer_step, share.call(trainer), breakages);
+    call_t call = share.call(trainer);
+    call.relations.ignore = {two, (std::uint32_t const[]) {2, 3}, nan};
+    EXPECT_SUCCESS(answer(uform_trainer_step, call));
+}
+
+TEST(trainer_step, more_edges_than_the_run_allows) {
+    trainer_t trainer;
+    auto init = right_init(trainer.out());
+    init.contrastive.max_edges_per_device = 3;
+    EXPECT_SUCCESS(answer(uform_trainer_init_ram, init));
+    share_t const share;
+    call_t call = share.call(trainer);
+    EXPECT_STATUS(answer(uform_trainer_step, call), uform_status_shape_mismatch_k);
+    static std::size_t const three[] = {0, 1, 2, 3, 3};
+    call.relations.attract.offsets = three;
+    EXPECT_SUCCESS(answer(uform_trainer_step, call));
+    call.relations.ignore = {share.offsets.data(), share.ids.data(), nullptr};
+    EXPECT_STATUS(answer(uform_trainer_step, call), uform_status_shape_mismatch_k);
+}
+
+TEST(trainer_step, masked_runs_read_no_relations_and_score_no_embeddings) {
+    trainer_t trainer;
+    start(trainer, nullptr, uform_objective_masked_k);
+    share_t const share;
+    arena_t arena;
+    make_arena(arena);
+    static std::uint32_t const groups[] = {9, 9, 9, 9};
+    call_t call = share.call(trainer);
+    call.relations.attract = {nullptr, nullptr, nullptr}, call.temperature_groups = groups;
+    EXPECT_SUCCESS(answer(uform_trainer_step, call));
+    uform_rows_t embeddings {};
+    call.embeddings = &embeddings, call.arena = arena;
+    EXPECT_STATUS(answer(uform_trainer_step, call), unsupported_k);
+    EXPECT_EQ(embeddings.data, nullptr);
+}
+
+void expect_finite(uform_trainer_step_stats_t const &stats) {
+    for (float value :
+         {stats.learning_rate, stats.loss, stats.contrastive_loss, stats.masked_text_loss, stats.masked_image_loss,
+          stats.masked_video_loss, stats.masked_audio_loss, stats.late_interaction_loss, stats.choices_loss,
+          stats.gradient_norm, stats.coding_rate, stats.lipschitz, stats.effective_rank})
+        EXPECT_TRUE(std::isfinite(value));
+}
+
+TEST(trainer_step, stats) {
+    for (uform_objective_t objective : std::initializer_list<uform_objective_t> {
+             uform_objective_masked_k, uform_objective_contrastive_k, uform_objective_joint_k}) {
+        trainer_t trainer;
+        start(trainer, nullptr, objective);
+        share_t const share;
+        for (std::size_t step = 1; step <= 3; ++step) {
+            uform_trainer_step_stats_t stats;
+            std::memset(&stats, 0xff, sizeof(stats));
+            call_t call = share.call(trainer);
+            call.stats = &stats;
+            EXPECT_SUCCESS(answer(uform_trainer_step, call));
+            EXPECT_EQ(stats.step, step);
+            EXPECT_EQ(stats.tokens, 4u + 3 + 4 + 3);
+            EXPECT_EQ(stats.truncated, 0u);
+            EXPECT_EQ(stats.dropped, 0u);
+            // Of 20 steps 2 are the climb to 5e-4; after it half a cosine to 1e-5, of which step 3 is a 36th part.
+            float const rates[] = {2.5e-4f, 5e-4f, float(1e-5 + 4.9e-4 * 0.5 * (1 + std::cos(std::acos(-1.0) / 18)))};
+            EXPECT_NEAR(stats.learning_rate, rates[step - 1], 1e-9f);
+            EXPECT_EQ(stats.masked_image_loss, 0);
+            EXPECT_EQ(stats.late_interaction_loss, 0);
+            EXPECT_EQ(stats.choices_loss, 0);
+            EXPECT_EQ(stats.coding_rate, 0) << "off";
+            EXPECT_EQ(stats.lipschitz, 0) << "off";
+            expect_finite(stats);
+        }
+    }
+}
+
+TEST(trainer_step, what_is_cut_and_what_is_dropped) {
+    trainer_t trainer;
+    auto init = right_init(trainer.out());
+    init.batch.max_rows_per_device = 2;
+    EXPECT_SUCCESS(answer(uform_trainer_init_ram, init));
+    // Rows of 32: a 40 is cut to one whole row, a 30 takes the other, which leaves room for two of one, not for a 5.
+    tape_t const texts({std::string(30, 'a'), std::string(40, 'b'), "cccccc", "d", ""});
+    std::vector<std::size_t> const offsets {0, 1, 2, 2, 2, 2};
+    std::vector<std::uint32_t> const ids {1, 0};
+    arena_t arena;
+    make_arena(arena);
+    uform_rows_t embeddings {};
+    uform_trainer_step_stats_t stats;
+    call_t call {};
+    call.trainer = trainer, call.count = 5, call.contents = texts.view();
+    call.relations.attract = {offsets.data(), ids.data(), nullptr};
+    EXPECT_SUCCESS(answer(uform_trainer_step, call)); // its dropped item is told with the next stats
+    call.embeddings = &embeddings, call.arena = arena, call.stats = &stats;
+    EXPECT_SUCCESS(answer(uform_trainer_step, call));
+    EXPECT_EQ(stats.step, 2u);
+    EXPECT_EQ(stats.truncated, 1u);
+    EXPECT_EQ(stats.tokens, 30u + 32 + 1 + 1);
+    EXPECT_EQ(stats.dropped, 2u) << "one in each of two steps";
+    landed_t const rows(embeddings);
+    EXPECT_EQ(rows.rows[2], std::vector<float>(128, 0.0f)) << "a dropped item's row is zeros";
+    EXPECT_SUCCESS(answer(uform_trainer_step, call));
+    EXPECT_EQ(stats.dropped, 1u);
+}
+
+TEST(trainer_step, bags_beyond_the_limit_are_dropped_whole) {
+    trainer_t trainer;
+    auto init = right_init(trainer.out());
+    init.batch.max_bags_per_device = 2;
+    EXPECT_SUCCESS(answer(uform_trainer_init_ram, init));
+    share_t const share;
+    static std::uint32_t const bags[] = {9, 9, 3, 1}; // the third in the order of first mention is 1
+    uform_trainer_step_stats_t stats;
+    call_t call = share.call(trainer);
+    call.bags = bags, call.stats = &stats;
+    EXPECT_SUCCESS(answer(uform_trainer_step, call));
+    EXPECT_EQ(stats.dropped, 1u);
+    EXPECT_EQ(stats.tokens, 4u + 3 + 4);
+}
+
+TEST(trainer_step, scored_embeddings_land_as_every_scalar) {
+    share_t const share;
+    arena_t arena;
+    make_arena(arena);
+    for (uform_scalar_t scalar : std::initializer_list<uform_scalar_t> {0, uform_scalar_f32_k, uform_scalar_bf16_k,
+                                                                        uform_scalar_f16_k, uform_scalar_i8_k}) {
+        trainer_t trainer;
+        start(trainer);
+        uform_rows_t embeddings {};
+        call_t call = share.call(trainer);
+        call.embeddings = &embeddings, call.arena = arena, call.outputs_scalar = scalar;
+        EXPECT_SUCCESS(answer(uform_trainer_step, call));
+        EXPECT_EQ(embeddings.scalar, scalar ? scalar : uform_scalar_f32_k);
+        EXPECT_EQ(embeddings.count, 4u);
+        EXPECT_EQ(embeddings.columns, 128u);
+        // The coarsest lands in steps of 1/127: half a step in each of 128 columns, whose absolute sum is below 12.
+        double const tolerance = 2 * 0.5 / 127 * 12 + 128 * 0.25 / 127 / 127;
+        for (auto const &row : landed_t(embeddings).rows) expect_unit(row, tolerance);
+    }
+}
+
+TEST(trainer_step, queued_or_blocking_on_its_executor) {
+    executor_t executor;
+    make_executor(executor);
+    trainer_t trainer;
+    start(trainer, executor);
+    share_t const share;
+    uform_trainer_step_stats_t stats;
+    outcome_t outcome;
+    call_t call = share.call(trainer, executor);
+    EXPECT_SUCCESS(answer(uform_trainer_step, call));
+    call.outcome = &outcome, call.completion = uform_completion_queued_k, call.stats = &stats;
+    uform_trainer_step(&call);
+    EXPECT_EQ(uform_outcome_wait(&outcome), uform_status_success_k);
+    EXPECT_EQ(stats.step, 2u);
+    call.executor = nullptr;
+    EXPECT_STATUS(answer(uform_trainer_step, call), invalid_k);
+}
+
+TEST(trainer_step, no_outcome_no_call) {
+    trainer_t trainer;
+    start(trainer);
+    share_t const share;
+    uform_trainer_step_stats_t stats {};
+    call_t call = share.call(trainer);
+    call.stats = &stats;
+    uform_trainer_step(&call), uform_trainer_step(nullptr);
+    EXPECT_EQ(stats.step, 0u);
+    EXPECT_SUCCESS(answer(uform_trainer_step, call));
+    EXPECT_EQ(stats.step, 1u);
+}
+
+} // namespace
+} // namespace conformance
