@@ -397,6 +397,44 @@ std::vector<shape_t> product_shapes() {
             {.rows = 24, .columns = 256, .depth = 128}, {.rows = 131, .columns = 100, .depth = 1030},
             {.rows = 523, .columns = 64, .depth = 66}};
 }
+template <typename element_, typename kit_>
+outputs_t max_products_answers(kit_ const &kit, lane_t &lane, shape_t const &shape) {
+    std::size_t const stride = shape.depth + 3; // rows with something foreign between them
+    auto const query = values<element_>(shape, 1, shape.columns * shape.depth);
+    auto const document = values<element_>(shape, 2, shape.rows * stride);
+    wide_of_kit<kit_> largest(shape.columns);
+    if constexpr (std::is_same_v<element_, typename kit_::wide_t>) {
+        packing_t packing(kit, shape.columns, shape.depth, uform_scalar_f32_k);
+        kit.pack_wide(query.data(), packing.packed);
+        kit.max_products_wide(lane, shape.rows, stride, document.data(), packing.packed, largest.data());
+    } else {
+        packing_t packing(kit, shape.columns, shape.depth);
+        kit.pack(query.data(), 0, shape.columns, packing.packed);
+        kit.max_products(lane, shape.rows, stride, document.data(), packing.packed, largest.data());
+    }
+    return {widened(largest)};
+}
+auto const max_products_case = [](auto const &kit, lane_t &lane, shape_t const &shape) -> outputs_t {
+    return max_products_answers<typename std::remove_cvref_t<decltype(kit)>::narrow_t>(kit, lane, shape);
+};
+auto const max_products_wide_case = [](auto const &kit, lane_t &lane, shape_t const &shape) -> outputs_t {
+    return max_products_answers<typename std::remove_cvref_t<decltype(kit)>::wide_t>(kit, lane, shape);
+};
+
+auto const choices_softmax_case = [](auto const &kit, lane_t &lane, shape_t const &shape) -> outputs_t {
+    using kit_t = std::remove_cvref_t<decltype(kit)>;
+    std::vector<std::uint32_t> offsets {0};
+    for (std::uint32_t length : shape.lengths) offsets.push_back(offsets.back() + std::min(length, 256u) - 1);
+    std::size_t const count = shape.lengths.size();
+    std::vector<std::uint8_t> choices(offsets.back());
+    for (std::size_t i = 0; i < choices.size(); ++i) choices[i] = std::uint8_t(i * 11); // odd steps: all different
+    auto const logits = values<typename kit_t::wide_t>(shape, 1, count * 256);
+    auto const scales = values<typename kit_t::wide_t>(shape, 2, count);
+    wide_of_kit<kit_t> probabilities(choices.size());
+    kit.choices_softmax(lane, {items_t {offsets}, choices.data(), logits.data(), scales.data(), probabilities.data()});
+    return {widened(probabilities)};
+};
+
 std::vector<shape_t> row_shapes() {
     return {{.rows = 1, .columns = 1},
             {.rows = 5, .columns = 37},
@@ -413,6 +451,17 @@ std::vector<shape_t> item_shapes(std::size_t longest) {
             {.columns = 64, .lengths = {std::uint32_t(longest)}},
             {.columns = 128, .lengths = {3, 600, 1, 515}}};
 }
+
+/** Documents of rows, queries of columns, of a width that is the depth. */
+std::vector<shape_t> score_shapes() {
+    return {{.rows = 1, .columns = 1, .depth = 1},      {.rows = 7, .columns = 65, .depth = 3},
+            {.rows = 13, .columns = 130, .depth = 97},  {.rows = 101, .columns = 32, .depth = 320},
+            {.rows = 700, .columns = 64, .depth = 128}, {.rows = 1531, .columns = 17, .depth = 127}};
+}
+constexpr double longest_width_k = 320;
+// A probability's relative error is its exponent's absolute one: three roundings of a scaled logit below 2^5 in size,
+// twice over with the largest, then two units of the exponential's own and 256 of the sum.
+constexpr double choice_k = (2 * 3 * 32 + 2 + 256) * wide_k;
 
 constexpr double longest_product_k = 1030 + 523;                   // depth or rows: no sum of a product below is longer
 constexpr double attended_k = 2 * narrow_k + 2 * 64 * wide_k * 64; // operand and result, and 64-term scores up to 64
@@ -502,6 +551,11 @@ std::vector<slot_t> slots() {
          [] {
              check(normalize_case, {row_sum_k, 0}, row_shapes());
          }},
+        {UFORM_SLOT(pack_wide), [] { check(max_products_wide_case, {0, longest_width_k * wide_k}, score_shapes()); }},
+        {UFORM_SLOT(max_products), [] { check(max_products_case, {0, longest_width_k * wide_k}, score_shapes()); }},
+        {UFORM_SLOT(max_products_wide),
+         [] { check(max_products_wide_case, {0, longest_width_k * wide_k}, score_shapes()); }},
+        {UFORM_SLOT(choices_softmax), [] { check(choices_softmax_case, {choice_k, 0}, item_shapes(256)); }},
         {UFORM_SLOT(cast_rows),
          [] {
              check(cast_case, {narrow_k, 0}, row_shapes());
