@@ -14,8 +14,8 @@ using namespace bench;
 struct product_t {
     std::size_t depth, columns;
 };
-constexpr product_t products_k[] = {{128, 384},  {128, 128},  {128, 1024}, {512, 128}, // nano's four
-                                    {512, 1536}, {512, 512},  {512, 4096}, {2048, 512}}; // tiny's four
+constexpr product_t products_k[] = {{128, 384},  {128, 128}, {128, 1024}, {512, 128},   // nano's four
+                                    {512, 1536}, {512, 512}, {512, 4096}, {2048, 512}}; // tiny's four
 constexpr std::size_t rows_k[] = {1, 8, 20, 64, 128, 384, 1024, 4096};
 
 struct operands_t {
@@ -64,7 +64,8 @@ int main(int count, char **values) {
                 std::string text = i ? "gemm e4m3" : "gemm bf16";
                 for (std::size_t part : {rows, size.depth, size.columns})
                     text.append(text.size() == 9 ? " " : " x ").append(std::to_string(part));
-                shares[i] = report.line(text, flops, [&] { each.table.gemm(lane, rows, x.a.data(), x.packed, x.y.data()); });
+                shares[i] =
+                    report.line(text, flops, [&] { each.table.gemm(lane, rows, x.a.data(), x.packed, x.y.data()); });
             }
             std::printf("%-52s %12.2f of bf16's time\n", "", shares[0] / shares[1]);
         }

@@ -64,7 +64,8 @@ int load(std::string const &path, std::string const &name, std::size_t hidden, u
 } // namespace
 
 int main() {
-    std::printf("%-10s %10s %10s %10s %12s %10s\n", "model", "file MiB", "packed MiB", "peak MiB", "peak - both", "seconds");
+    std::printf("%-10s %10s %10s %10s %12s %10s\n", "model", "file MiB", "packed MiB", "peak MiB", "peak - both",
+                "seconds");
     struct tier_t {
         char const *name;
         std::size_t hidden, depth;

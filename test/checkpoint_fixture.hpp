@@ -47,8 +47,7 @@ class checkpoint_fixture_t {
     std::string const &path() const { return path_; }
 
     /** Loads it; `executor` may be null. */
-    uform_model_t load(uform_executor_t executor = nullptr,
-                       uform_cpu_class_t cpu_class = uform_cpu_class_derived_k,
+    uform_model_t load(uform_executor_t executor = nullptr, uform_cpu_class_t cpu_class = uform_cpu_class_derived_k,
                        uform_scalar_t quantization = uform_scalar_default_k) const {
         uform_model_t model = nullptr;
         uform_outcome_t outcome;

@@ -59,7 +59,8 @@ TEST(e4m3_classes, weights_of_every_bfloat16) {
 TEST(e4m3_classes, sums_of_rounded_products) {
     constexpr std::size_t rows = 5, depth = 33, columns = 70;
     std::vector<bf16_t> a(rows * depth), w(columns * depth);
-    for (std::size_t i = 0; i < a.size(); ++i) a[i] = round_to_bf16(float(std::sin(double(i * i)) * std::exp2(i % 13) / 64));
+    for (std::size_t i = 0; i < a.size(); ++i)
+        a[i] = round_to_bf16(float(std::sin(double(i * i)) * std::exp2(i % 13) / 64));
     for (std::size_t i = 0; i < w.size(); ++i) w[i] = round_to_bf16(float(std::cos(double(i * i)) / 16));
     for (kit_table_t const *kit : kits()) {
         buffer_t<std::byte> memory;

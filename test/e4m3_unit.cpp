@@ -84,7 +84,8 @@ TEST(e4m3_unit, block_matrices_take_half_the_memory) {
     options.geometry = {hidden, depth, 64};
     checkpoint_fixture_t const checkpoint(options);
     for (uform_cpu_class_t const each : {uform_cpu_class_serial_k, uform_cpu_class_derived_k}) {
-        uform_model_t wide = checkpoint.load(nullptr, each), narrow = checkpoint.load(nullptr, each, uform_scalar_e4m3_k);
+        uform_model_t wide = checkpoint.load(nullptr, each),
+                      narrow = checkpoint.load(nullptr, each, uform_scalar_e4m3_k);
         uform_model_description_t const before = describe(wide), after = describe(narrow);
         EXPECT_EQ(before.quantization, uform_scalar_bf16_k);
         EXPECT_EQ(after.quantization, uform_scalar_e4m3_k);
@@ -160,7 +161,8 @@ TEST(e4m3_unit, other_scalars_and_other_weights_are_refused) {
     std::size_t const entry = bytes.find(needle), digits = bytes.find("data_offsets", entry) + 15;
     ASSERT_LT(entry, header);
     std::size_t const offset = header + std::stoull(bytes.substr(digits));
-    for (std::uint16_t const bits : std::initializer_list<std::uint16_t> {0x7f80, 0xff80, 0x7fc0}) { // both infinities would saturate, NaN stays one
+    for (std::uint16_t const bits : std::initializer_list<std::uint16_t> {
+             0x7f80, 0xff80, 0x7fc0}) { // both infinities would saturate, NaN stays one
         std::memcpy(bytes.data() + offset, &bits, sizeof(bits));
         uform_outcome_t outcome;
         uform_model_load_ram_buffer_t call {};
