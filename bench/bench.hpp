@@ -148,13 +148,14 @@ class report_t {
         json_ = "{\"class\": \"" + std::string(each.name) + "\", \"threads\": 1, \"peak\": " + std::to_string(best) +
                 ", \"lines\": [";
     }
-    /** A product: its share is of the peak beside it, whatever else the machine was doing. */
+    /** A product: its share, which it answers, is of the peak beside it, whatever else the machine was doing. */
     template <typename body_>
-    void line(std::string const &work, double flops, body_ const &body) {
+    double line(std::string const &work, double flops, body_ const &body) {
         measured_t const measured = measure(each_, flops, body);
         std::printf("%-52s %12.1f %10.1f %7.1f%%\n", work.c_str(), measured.seconds * 1e6,
                     flops / measured.seconds * 1e-9, 100 * measured.share);
         keep(work, measured, "flops", flops);
+        return measured.share;
     }
     /** A stream has no peak: nanoseconds per token and gigabytes per second instead. */
     template <typename body_>

@@ -28,9 +28,9 @@ namespace uform {
  */
 struct packed_t {
     void *data = nullptr;
-    std::size_t outputs = 0;                      // columns of the product
-    std::size_t inputs = 0;                       // depth of the product
-    uform_scalar_t scalar = uform_scalar_bf16_k;  // what it is stored as: bf16, e4m3, or f32 for `max_products_wide`
+    std::size_t outputs = 0;                     // columns of the product
+    std::size_t inputs = 0;                      // depth of the product
+    uform_scalar_t scalar = uform_scalar_bf16_k; // what it is stored as: bf16, e4m3, or f32 for `max_products_wide`
 
     bool is_e4m3() const noexcept { return scalar == uform_scalar_e4m3_k; }
 };

@@ -117,9 +117,8 @@ struct kit {
         multiply(lane, rows, a, w, [=](std::size_t cell, wide_t product) { y[cell] = store(product); });
     }
     static void gemm_wide(lane_t &lane, std::size_t rows, narrow a, packed_t w, wide addend, wide_t *y) noexcept {
-        multiply(lane, rows, a, w, [=](std::size_t cell, wide_t product) {
-            y[cell] = addend ? addend[cell] + product : product;
-        });
+        multiply(lane, rows, a, w,
+                 [=](std::size_t cell, wide_t product) { y[cell] = addend ? addend[cell] + product : product; });
     }
     static void gemm_backward_weight(lane_t &lane, std::size_t rows, std::size_t outputs, std::size_t inputs,
                                      narrow d_y, narrow a, wide_t *d_w_sum) noexcept {

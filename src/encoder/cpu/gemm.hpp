@@ -51,9 +51,13 @@ struct wide_sink_t {
     }
 };
 
-/** Rows of a block: a quarter of a megabyte of them, in whole tiles. */
-inline std::size_t block_rows(std::size_t depth) {
-    std::size_t const rows = least((std::size_t(1) << 17) / depth, 384) / tile_rows_k * tile_rows_k;
+/**
+ *  Rows of a block: a quarter of a megabyte of them, in whole tiles. Half a megabyte where panels are expanded for every
+ *  block: at a depth of 2048 it halves what that costs, 16 % over BFloat16 down to 8 % on Genoa.
+ */
+inline std::size_t block_rows(std::size_t depth, bool is_e4m3) {
+    std::size_t const elements = std::size_t(1) << (is_e4m3 ? 18 : 17);
+    std::size_t const rows = least(elements / depth, 384) / tile_rows_k * tile_rows_k;
     return rows ? rows : tile_rows_k;
 }
 
@@ -99,7 +103,7 @@ class operands_t {
 /** `sinks_` makes the sink of a panel's first row: `whole(column)` where all 64 columns exist, else `part(column)`. */
 template <typename sinks_>
 void multiply_rectangle(lane_t &worker, rectangle_t area, bf16_t const *a, packed_t w, sinks_ sinks) {
-    std::size_t const step = block_rows(w.inputs), pairs = divide_up(w.inputs, 2);
+    std::size_t const step = block_rows(w.inputs, w.is_e4m3()), pairs = divide_up(w.inputs, 2);
     scratch_scope_t scope(worker);
     operands_t operands;
     if (!operands.prepare(worker, w, least(step, area.last_row - area.first_row))) return;
