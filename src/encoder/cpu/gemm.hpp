@@ -10,6 +10,7 @@
 /** Rounds sums to BFloat16 as they leave the registers. `partial_` guards the last panel's missing columns. */
 template <bool partial_>
 struct narrow_sink_t {
+    static constexpr bool continues_k = false;
     bf16_t *y;
     std::size_t stride, columns;
 
@@ -28,6 +29,7 @@ struct narrow_sink_t {
 
 template <bool partial_, bool adds_>
 struct wide_sink_t {
+    static constexpr bool continues_k = false;
     float const *addend;
     float *y;
     std::size_t stride, columns;
@@ -52,8 +54,9 @@ struct wide_sink_t {
 
 /** Rows of a block: a quarter of a megabyte of them, in whole tiles. */
 inline std::size_t block_rows(std::size_t depth) {
-    std::size_t const rows = least((std::size_t(1) << 17) / depth, 384) / tile_rows_k * tile_rows_k;
-    return rows ? rows : tile_rows_k;
+    constexpr std::size_t step = multiplier_t<left_rows_t>::rows_k;
+    std::size_t const rows = least((std::size_t(1) << 17) / depth, 384) / step * step;
+    return rows ? rows : step;
 }
 
 /** What one thread computes: a rectangle of the answer, in rows and in panels. */
@@ -78,6 +81,7 @@ void multiply_rectangle(lane_t &worker, rectangle_t area, bf16_t const *a, packe
     scratch_scope_t scope(worker);
     bf16_t *staged = w.inputs % 2 ? claim<bf16_t>(worker, step * (w.inputs + 1)) : nullptr;
     if (w.inputs % 2 && !staged) return;
+    multiplier_t<left_rows_t> multiplier;
     for (std::size_t first = area.first_row; first < area.last_row; first += step) {
         std::size_t const rows = least(area.last_row - first, step);
         left_rows_t const left = even_rows(a + first * w.inputs, rows, w.inputs, staged);
@@ -85,9 +89,9 @@ void multiply_rectangle(lane_t &worker, rectangle_t area, bf16_t const *a, packe
             bf16_t const *right = static_cast<bf16_t const *>(w.data) + panel * panel_elements(w.inputs);
             std::size_t const column = panel * panel_columns_k;
             if (column + panel_columns_k <= w.outputs)
-                multiply_panel(rows, left, right, pairs, sinks.whole(first, column));
+                multiplier.multiply(rows, left, right, pairs, sinks.whole(first, column));
             else
-                multiply_panel(rows, left, right, pairs, sinks.part(first, column));
+                multiplier.multiply(rows, left, right, pairs, sinks.part(first, column));
         }
     }
 }
@@ -95,7 +99,7 @@ void multiply_rectangle(lane_t &worker, rectangle_t area, bf16_t const *a, packe
 /** Deals rows while every thread gets several tiles of them, else panels: short inputs still use the whole team. */
 template <typename sinks_>
 void multiply_packed(lane_t &lane, std::size_t rows, bf16_t const *a, packed_t w, sinks_ sinks) {
-    std::size_t const panels = divide_up(w.outputs, panel_columns_k), grain = 2 * tile_rows_k;
+    std::size_t const panels = divide_up(w.outputs, panel_columns_k), grain = 2 * multiplier_t<left_rows_t>::rows_k;
     if (rows >= lane.width() * grain || panels < 2)
         return lane.rows(rows, grain, [&](std::size_t first, std::size_t last, lane_t &worker) {
             multiply_rectangle(worker, {first, last, 0, panels}, a, w, sinks);
