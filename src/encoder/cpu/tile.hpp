@@ -72,6 +72,7 @@ constexpr std::size_t unit_of(float const *) { return 1; }
 /** Sums kept in memory between calls, in float. `adds_` continues them, otherwise they are set. */
 template <bool adds_>
 struct sums_sink_t {
+    static constexpr bool continues_k = adds_;
     float *sums; // [rows, 64] at `stride`
     std::size_t stride;
 
@@ -148,3 +149,24 @@ void multiply_panel(std::size_t rows, std::size_t columns, left_ left, element_ 
         multiply_columns<tile_vectors_k>(rows, divide_up(least(columns - column, step), lanes_k), left,
                                          panel + unit_of(panel) * column, units, sink.from(0, column));
 }
+
+/**
+ *  Multiplies rows of a left operand by whole panels, one panel after another. A class with a unit for matrices steps
+ *  in here, and only here: it specializes this template for the left operands it takes, after this header and before
+ *  the kernels. One is made on the thread and for the work that it serves, so it may prepare that unit and leave it as
+ *  it was. A sink's `continues_k` says whether sums start from what `start` answers, or at zero.
+ */
+template <typename left_>
+struct multiplier_t {
+    static constexpr std::size_t rows_k = tile_rows_k; // rows are best dealt in multiples of these
+    static constexpr std::size_t depth_k = 128;        // zipped rows of one product: two panels fit the first-level cache
+
+    /** Panels of an operand that is zipped from rows, just written: what a specialization wants in another order. */
+    static void arrange_left(bf16_t *, std::size_t) {}
+    static void arrange_right(bf16_t *, std::size_t) {}
+
+    template <typename sink_>
+    void multiply(std::size_t rows, left_ left, bf16_t const *panel, std::size_t pairs, sink_ sink) {
+        multiply_panel(rows, left, panel, pairs, sink);
+    }
+};
