@@ -121,7 +121,7 @@ TEST(tiles, what_a_processor_refuses_is_counted) {
     emulated_faults = 0;
 }
 
-/** 33 rows of 40 depths by 64 columns: 32 rows are two squares of four tiles, one more is a strip of four; two steps. */
+/** 33 rows of 40 depths by 64 columns: 32 rows are two squares of four tiles, one more is a strip of four. */
 TEST(tiles, products_go_through_tiles) {
     UFORM_NEEDS_BF16_PRODUCTS();
     lane_t lane;

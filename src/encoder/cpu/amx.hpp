@@ -2,8 +2,8 @@
  *  @file amx.hpp
  *  @brief The words of AMX: tiles of 16 rows by 64 bytes, and the product of two of them in BFloat16.
  *
- *  Assembly, since a register's number must be a literal token to GCC 12's intrinsics and here is a template's argument.
- *  The compiler knows nothing of tiles, so nothing is clobbered but memory; volatile keeps the order. A test replaces
+ *  Assembly, since a register's number is a literal token to GCC 12's intrinsics and a template's argument here. The
+ *  compiler knows nothing of tiles, so nothing is clobbered but memory; volatile keeps the order. A test replaces
  *  this header by one of the same words over arrays (`test/emulated/amx.hpp`).
  */
 #pragma once

@@ -9,8 +9,9 @@
  *  What a sum is. The Software Developer's Manual (TDPBF16PS) has one instruction add, for 32 depths, the even depths'
  *  products upwards from zero by fused multiply-adds, the odd ones' likewise, then even + odd, then that to the sum;
  *  all in float, to nearest even, denormals read and written as zero, MXCSR unheard. So a term passes through at most
- *  16 + 1 + depth / 32 roundings, fewer than the depth of any sum they are counted for. Steps of 32 start at the
- *  product's first depth, and a short last one is padded by zeros, so a sum depends on its row and column alone.
+ *  16 + 1 + (depth + 31) / 32 roundings, where kit_cases.hpp allows as many as its deepest product has depths. Steps of
+ *  32 start at the product's first depth, and a short last one is padded by zeros, so a sum depends on its row and
+ *  column alone.
  *
  *  Why 2 x 2. A product of two tiles occupies the unit for 16 cycles: 16 x 16 x 32 multiply-adds, 1024 operations a
  *  cycle, a TFLOP/s for every GHz of a core. A load of a tile takes 8 from the first-level cache. Four sums hide the
@@ -19,9 +20,9 @@
  *  registers run out: nothing that fits eight registers loads less than one tile a product. So operands that are in the
  *  first-level cache leave the unit as the bound. 32 rows and 32 columns are 128 bytes a depth: beyond a depth of 384
  *  they no longer fit its 48 KiB together, and both stream from the second level: 4 KiB every 64 cycles, all of the 64
- *  bytes a cycle it has at best. Then loads are the bound. (Latencies and widths as Intel's optimization manual gives
- *  them; nothing here was timed on the processor.) Sixteen rows or fewer take 1 x 4 instead: 1 x 2 would leave two
- *  sums, 32 of 52 cycles, and a short text reads every weight once anyhow.
+ *  bytes a cycle it has at best. Then loads are the bound. (Cycles and widths as published for the processor; none was
+ *  measured here.) Sixteen rows or fewer take 1 x 4 instead: 1 x 2 would leave two sums, 32 of 52 cycles, and a short
+ *  text reads every weight once anyhow.
  */
 #pragma once
 
@@ -133,7 +134,7 @@ struct strip_t {
     }
 };
 
-/** Depths past the last whole step of 32, copied with zeros up to one: nothing foreign is read, or multiplied by zero. */
+/** Depths past the last whole step of 32, copied with zeros up to one, so that nothing foreign is read. */
 struct tail_t {
     alignas(64) bf16_t left[square_t::rows_k * amx_depth_k];
     alignas(64) bf16_t right[amx_pairs_k * panel_stride_k];
