@@ -27,7 +27,7 @@ class text_encoder_t {
     text_encode_job_t const &job_;
     executor_t &executor_;
     model_t const &model_;
-    buffer_t<chunk_t> chunks_;
+    std::span<chunk_t> chunks_;     // scratch of the wide lane, below what its chunks claim
     std::size_t wide_chunks_ = 0;   // the first so many
     std::size_t chunk_tokens_ = 0;  // of a chunk of several items
     progress_t progress_;
@@ -60,7 +60,8 @@ class text_encoder_t {
         chunk_tokens_ = std::clamp(all / (threads * chunks_per_thread_k), least_chunk_tokens_k, chunk_tokens_k);
         std::size_t count = 0;
         for (std::size_t item = 0; item < job_.count(); ++count) item = end_of_chunk(item);
-        if (!chunks_.resize(count)) return false;
+        chunks_ = {executor_.wide_lane().claim<chunk_t>(count), count};
+        if (!chunks_.data()) return false;
         std::size_t placed = 0; // wide ones first; each kind in the order of its items
         for (bool const wide : {true, false}) {
             for (std::size_t item = 0; item < job_.count(); item = end_of_chunk(item))
