@@ -13,6 +13,8 @@
 #include <random>
 #include <span>
 
+#include <sys/resource.h>
+
 #include <nlohmann/json.hpp>
 
 #include <uform/encoder/classes.hpp>
@@ -296,6 +298,37 @@ TEST(rerank, names_a_document_without_rows) {
     reranker.score(query, some);
     EXPECT_EQ(reranker.outcome.status, uform_status_shape_mismatch_k);
     EXPECT_EQ(reranker.outcome.item, 1u);
+}
+
+std::size_t resident_peak() {
+    rusage usage {};
+    getrusage(RUSAGE_SELF, &usage);
+    return std::size_t(usage.ru_maxrss) << 10;
+}
+
+/** All pairs of tokens, or all rows as BFloat16, would be 64 MiB here; a block of staged rows is a sixteenth of one. */
+TEST(rerank, keeps_no_table_of_token_pairs) {
+    constexpr std::size_t tokens = 64, rows = 4096, width = 128, count = 64;
+    std::vector<std::int8_t> const memory(count * rows * width, 1);
+    std::vector<std::size_t> offsets;
+    for (std::size_t i = 0; i <= count; ++i) offsets.push_back(i * rows);
+    uform_arena_t arena = nullptr;
+    uform_outcome_t outcome {};
+    uform_arena_init_t make {};
+    make.arena = &arena, make.outcome = &outcome;
+    uform_arena_init(&make);
+    uform_rows_t scores {};
+    uform_rerank_t call {};
+    call.outcome = &outcome, call.arena = arena, call.scores = &scores, call.count = count;
+    call.query = {memory.data(), tokens, width, width, uform_scalar_i8_k};
+    call.documents = {memory.data(), count * rows, width, width, uform_scalar_i8_k, offsets.data()};
+    std::size_t const before = resident_peak();
+    uform_rerank(&call);
+    EXPECT_LT(resident_peak() - before, std::size_t(8) << 20);
+    ASSERT_EQ(outcome.status, uform_status_success_k) << outcome.message;
+    for (std::size_t i = 0; i < count; ++i)
+        EXPECT_EQ(static_cast<float const *>(scores.data)[i], float(128 / (127.0 * 127))) << i;
+    uform_arena_free(arena);
 }
 
 } // namespace
