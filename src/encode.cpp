@@ -145,16 +145,16 @@ failure_t check_documents(uform_rerank_t const &call) noexcept {
     if (call.count == 0) return {};
     std::size_t const *const offsets = call.documents.offsets;
     if (failure_t const failure = check_offsets<"documents">(offsets, call.count)) return failure;
-    if (failure_t const failure = check_vectors<"documents">(call.documents)) return failure;
-    if (offsets[call.count] > call.documents.count)
-        return fail(uform_status_shape_mismatch_k, "documents.offsets end beyond their rows", "%zu of %zu",
-                    offsets[call.count], call.documents.count);
     for (std::size_t i = 0; i < call.count; ++i) {
         if (offsets[i] != offsets[i + 1]) continue;
         failure_t failure = fail(uform_status_shape_mismatch_k, "a document has no rows");
         failure.item = i;
         return failure;
     }
+    if (failure_t const failure = check_vectors<"documents">(call.documents)) return failure;
+    if (offsets[call.count] > call.documents.count)
+        return fail(uform_status_shape_mismatch_k, "documents.offsets end beyond their rows", "%zu of %zu",
+                    offsets[call.count], call.documents.count);
     return {};
 }
 failure_t check_rerank(uform_rerank_t const &call) noexcept {
