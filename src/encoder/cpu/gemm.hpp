@@ -57,7 +57,7 @@ struct wide_sink_t {
  *  Rows of a block: a quarter of a megabyte of them, in whole tiles. Half a megabyte where panels are expanded for every
  *  block: at a depth of 2048 it halves what that costs, 16 % over BFloat16 down to 8 % on Genoa.
  */
-inline std::size_t block_rows(std::size_t depth, bool is_e4m3 = false) {
+inline std::size_t block_rows(std::size_t depth, bool is_e4m3) {
     constexpr std::size_t step = multiplier_t<left_rows_t>::rows_k;
     std::size_t const elements = std::size_t(1) << (is_e4m3 ? 18 : 17);
     std::size_t const rows = least(elements / depth, 384) / step * step;
