@@ -3,7 +3,7 @@
 # Usage: scripts/test.sh [--all] [--sanitize]
 #   (nothing)     release, then the threaded tests under ThreadSanitizer, then the whole suite under ASan and UBSan
 #   --sanitize    the two sanitized runs alone
-#   --all         also what takes long: the learning checks, emulated processors, a minute of fuzzing
+#   --all         also what takes long: the learning checks, emulated processors, a minute of fuzzing each target
 # The whole suite runs last, so that the output closes on ctest's own summary of all engine tests, not of a part.
 set -euo pipefail
 
