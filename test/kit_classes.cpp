@@ -90,6 +90,8 @@ std::vector<class_t> classes() {
     return {{haswell_table(), haswell},
             {skylake_table(), skylake},
             {genoa_table(), skylake && __builtin_cpu_supports("avx512bf16")}};
+#elif defined(__aarch64__)
+    return {{neon_table(), true}};
 #else
     return {};
 #endif

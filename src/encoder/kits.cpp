@@ -19,6 +19,9 @@ kit_table_t const *kit_of(uform_cpu_class_t cpu_class) noexcept {
         return &skylake_table();
     case uform_cpu_class_amd_genoa_k:
         return &genoa_table();
+#elif defined(__aarch64__)
+    case uform_cpu_class_neon_k:
+        return &neon_table();
 #endif
     default:
         return nullptr;

@@ -12,4 +12,6 @@ kit_table_t const &haswell_table() noexcept; // AVX2, FMA, F16C
 kit_table_t const &skylake_table() noexcept; // AVX-512 F, BW, DQ, VL
 kit_table_t const &genoa_table() noexcept;   // AVX-512 BF16
 
+kit_table_t const &neon_table() noexcept; // Advanced SIMD
+
 } // namespace uform
