@@ -86,18 +86,14 @@ inline pairs_t zip_rows(bf16_t const *even, bf16_t const *odd) {
     return vreinterpretq_u32_u16(vcombine_u16(zipped.val[0], zipped.val[1]));
 }
 
-/** Exchanges rows and columns of a square of 32-bit units: in pairs of lanes, then pairs of pairs. */
+/** Exchanges rows and columns of a square of 32-bit units: each round of zips moves one bit of a row's number. */
 inline void transpose(pairs_t (&square)[lanes_k]) {
-    uint64x2_t turned[lanes_k];
 #pragma GCC unroll 2
-    for (std::size_t i = 0; i < 4; i += 2) {
-        turned[i] = vreinterpretq_u64_u32(vtrn1q_u32(square[i], square[i + 1]));
-        turned[i + 1] = vreinterpretq_u64_u32(vtrn2q_u32(square[i], square[i + 1]));
-    }
-#pragma GCC unroll 2
-    for (std::size_t i = 0; i < 2; ++i) {
-        square[i] = vreinterpretq_u32_u64(vzip1q_u64(turned[i], turned[i + 2]));
-        square[i + 2] = vreinterpretq_u32_u64(vzip2q_u64(turned[i], turned[i + 2]));
+    for (std::size_t round = 0; round < 2; ++round) {
+        pairs_t const turned[lanes_k] = {vzip1q_u32(square[0], square[2]), vzip2q_u32(square[0], square[2]),
+                                         vzip1q_u32(square[1], square[3]), vzip2q_u32(square[1], square[3])};
+#pragma GCC unroll 4
+        for (std::size_t i = 0; i < 4; ++i) square[i] = turned[i];
     }
 }
 
