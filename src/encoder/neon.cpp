@@ -55,7 +55,7 @@ inline f32x_t load_narrow_part(bf16_t const *x, std::size_t count) {
     return load_narrow(staged);
 }
 
-inline f32x_t multiply_add(f32x_t a, f32x_t b, f32x_t c) { return vfmaq_f32(c, a, b); }      // a b + c
+inline f32x_t multiply_add(f32x_t a, f32x_t b, f32x_t c) { return vfmaq_f32(c, a, b); }     // a b + c
 inline f32x_t subtract_product(f32x_t c, f32x_t a, f32x_t b) { return vfmsq_f32(c, a, b); } // c - a b
 inline f32x_t larger(f32x_t a, f32x_t b) { return vmaxq_f32(a, b); }
 inline f32x_t smaller(f32x_t a, f32x_t b) { return vminq_f32(a, b); }

@@ -52,7 +52,7 @@ inline f32x_t load_narrow_part(bf16_t const *x, std::size_t count) {
     return widen_halves(load_halves(first_lanes(count), x));
 }
 
-inline f32x_t multiply_add(f32x_t a, f32x_t b, f32x_t c) { return svmla_f32_x(all_lanes(), c, a, b); }      // a b + c
+inline f32x_t multiply_add(f32x_t a, f32x_t b, f32x_t c) { return svmla_f32_x(all_lanes(), c, a, b); }     // a b + c
 inline f32x_t subtract_product(f32x_t c, f32x_t a, f32x_t b) { return svmls_f32_x(all_lanes(), c, a, b); } // c - a b
 inline f32x_t larger(f32x_t a, f32x_t b) { return svmax_f32_x(all_lanes(), a, b); }
 inline f32x_t smaller(f32x_t a, f32x_t b) { return svmin_f32_x(all_lanes(), a, b); }
