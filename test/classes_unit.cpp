@@ -86,6 +86,34 @@ TEST(classes, classes_without_kernels_are_derived_past) {
     }
 }
 
+/** Arm's kernel tells features by name, so machines are sets of them. */
+TEST(classes, arm_machines_derive_the_best_they_run) {
+    constexpr features_t a57 = feature_neon_k, graviton2 = a57 | feature_dot_product_k | feature_neon_fp16_k;
+    constexpr features_t sve = graviton2 | feature_sve_k, v1 = sve | feature_arm_bf16_k;
+    constexpr features_t vera = v1 | feature_sve2_k | feature_arm_fp8_k; // of 128 bits
+    struct {
+        features_t features;
+        uform_cpu_class_t best, with_kernels;
+    } const machines[] = {
+        {a57, uform_cpu_class_neon_k, uform_cpu_class_neon_k},
+        {a57 | feature_dot_product_k, uform_cpu_class_neon_k, uform_cpu_class_neon_k},
+        {graviton2, uform_cpu_class_aws_graviton2_k, uform_cpu_class_neon_k},
+        {sve | feature_sve_256_k, uform_cpu_class_aws_graviton2_k, uform_cpu_class_neon_k}, // no bf16
+        {v1, uform_cpu_class_aws_graviton2_k, uform_cpu_class_neon_k},                      // of 128 or 512 bits
+        {v1 | feature_sve_256_k, uform_cpu_class_aws_graviton3_k, uform_cpu_class_aws_graviton3_k},
+        {vera, uform_cpu_class_nvidia_vera_k, uform_cpu_class_neon_k},
+        {vera | feature_sve_256_k, uform_cpu_class_nvidia_vera_k, uform_cpu_class_aws_graviton3_k},
+    };
+    has_kernels_t const has_kernels = [](uform_cpu_class_t cpu_class) noexcept {
+        return cpu_class == uform_cpu_class_neon_k || cpu_class == uform_cpu_class_aws_graviton3_k;
+    };
+    for (auto const &machine : machines) {
+        EXPECT_STREQ(name_of_cpu_class(derive_class(all_kernels, machine.features)), name_of_cpu_class(machine.best));
+        EXPECT_STREQ(name_of_cpu_class(derive_class(has_kernels, machine.features)),
+                     name_of_cpu_class(machine.with_kernels));
+    }
+}
+
 TEST(classes, a_class_that_includes_another_is_preferred) {
     auto const rows = class_rows();
     for (std::size_t i = 0; i < rows.size(); ++i)

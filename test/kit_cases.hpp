@@ -9,6 +9,7 @@
  *  scale with the sum of absolute values, which is the oracle on absolute inputs.
  */
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -433,14 +434,21 @@ std::vector<shape_t> row_shapes() {
             {.rows = 3, .columns = 600},
             {.rows = 70, .columns = 65}};
 }
+// Emulation is two orders slower: its longest item is past one chunk of query rows, and one that long is enough.
+#if defined(UFORM_EMULATED)
+constexpr std::size_t longest_item_k = 515;
+#else
+constexpr std::size_t longest_item_k = 4096;
+#endif
 std::vector<shape_t> item_shapes(std::size_t longest) {
     std::vector<std::uint32_t> many;
     for (std::uint32_t length = 1; length <= 40; ++length) many.push_back(length);
-    return {{.columns = 64, .lengths = {1}},
-            {.columns = 128, .lengths = many},
-            {.columns = 192, .lengths = {64, 65, 128, 63, 127, 200}},
-            {.columns = 64, .lengths = {std::uint32_t(longest)}},
-            {.columns = 128, .lengths = {3, 600, 1, 515}}};
+    std::vector<shape_t> shapes = {{.columns = 64, .lengths = {1}},
+                                   {.columns = 128, .lengths = many},
+                                   {.columns = 192, .lengths = {64, 65, 128, 63, 127, 200}},
+                                   {.columns = 64, .lengths = {std::uint32_t(std::min(longest, longest_item_k))}}};
+    if (longest_item_k > 600) shapes.push_back({.columns = 128, .lengths = {3, 600, 1, 515}});
+    return shapes;
 }
 
 /** Documents of rows, queries of columns, of a width that is the depth. */
@@ -636,7 +644,8 @@ TEST(kit_classes, items_do_not_know_their_neighbours) {
     constexpr std::size_t heads = 3, hidden = heads * 64;
     shape_t shape {.columns = hidden, .lengths = {}};
     for (std::uint32_t length = 1; length <= 13; ++length) shape.lengths.push_back(length);
-    for (std::uint32_t length : {63, 64, 65, 129, 600}) shape.lengths.push_back(length);
+    for (std::uint32_t length : {63, 64, 65, 129}) shape.lengths.push_back(length);
+    if (longest_item_k > 600) shape.lengths.push_back(600);
     std::vector<std::uint32_t> const offsets = shape.offsets();
     auto const qkv = qkv_values<bf16_t>(shape), d_attended = values<bf16_t>(shape, 2, offsets.back() * hidden);
     auto const query = values<float>(shape, 3, hidden);

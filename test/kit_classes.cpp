@@ -21,6 +21,12 @@ std::vector<class_t> classes() {
             {skylake_table(), skylake},
             {genoa_table(), skylake && __builtin_cpu_supports("avx512bf16")},
             {sapphire_table(), runs_here(uform_cpu_class_intel_sapphire_rapids_k)}}; // tiles must be asked for
+#elif defined(__aarch64__)
+    std::vector<class_t> result = {{neon_table(), true}};
+#if UFORM_HAS_SVE
+    result.push_back({graviton3_table(), runs_here(uform_cpu_class_aws_graviton3_k)});
+#endif
+    return result;
 #else
     return {};
 #endif

@@ -21,6 +21,13 @@ kit_table_t const *kit_of(uform_cpu_class_t cpu_class) noexcept {
         return &genoa_table();
     case uform_cpu_class_intel_sapphire_rapids_k:
         return &sapphire_table();
+#elif defined(__aarch64__)
+    case uform_cpu_class_neon_k:
+        return &neon_table();
+#if UFORM_HAS_SVE
+    case uform_cpu_class_aws_graviton3_k:
+        return &graviton3_table();
+#endif
 #endif
     default:
         return nullptr;

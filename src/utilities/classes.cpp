@@ -22,6 +22,7 @@
 #endif
 #elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #endif
 
 namespace uform {
@@ -35,8 +36,8 @@ constexpr features_t genoa_k = skylake_k | feature_avx512bf16_k | feature_avx512
 constexpr features_t sapphire_k = genoa_k | feature_amx_tile_k | feature_amx_bf16_k | feature_os_amx_k;
 constexpr features_t diamond_k = sapphire_k | feature_amx_fp8_k;
 constexpr features_t graviton2_k = feature_neon_k | feature_dot_product_k | feature_neon_fp16_k;
-constexpr features_t graviton3_k = graviton2_k | feature_sve_k | feature_arm_bf16_k;
-constexpr features_t vera_k = graviton3_k | feature_sve2_k | feature_arm_fp8_k;
+constexpr features_t graviton3_k = graviton2_k | feature_sve_k | feature_sve_256_k | feature_arm_bf16_k;
+constexpr features_t vera_k = graviton2_k | feature_sve_k | feature_arm_bf16_k | feature_sve2_k | feature_arm_fp8_k;
 
 constexpr named_t feature_names_k[] = {
     {feature_avx2_k, "avx2"},
@@ -58,6 +59,7 @@ constexpr named_t feature_names_k[] = {
     {feature_dot_product_k, "dot products"},
     {feature_neon_fp16_k, "binary16 arithmetic"},
     {feature_sve_k, "sve"},
+    {feature_sve_256_k, "sve vectors of 256 bits"},
     {feature_arm_bf16_k, "bf16"},
     {feature_sve2_k, "sve2"},
     {feature_arm_fp8_k, "fp8"},
@@ -133,6 +135,9 @@ features_t read_machine() noexcept {
     if (bit(capabilities, 10)) features |= feature_neon_fp16_k;
     if (bit(capabilities, 20)) features |= feature_dot_product_k;
     if (bit(capabilities, 22)) features |= feature_sve_k;
+    // Code compiled for one length computes nonsense at another. The kernel may offer several; a process has one.
+    int const length = bit(capabilities, 22) ? prctl(PR_SVE_GET_VL) : -1;
+    if (length >= 0 && (length & PR_SVE_VL_LEN_MASK) == 32) features |= feature_sve_256_k;
     if (bit(more, 1)) features |= feature_sve2_k;
     if (bit(more, 14)) features |= feature_arm_bf16_k;
     return features;

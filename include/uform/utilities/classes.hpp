@@ -38,6 +38,7 @@ enum feature_t : features_t {
     feature_arm_bf16_k = 1u << 20,
     feature_sve2_k = 1u << 21,
     feature_arm_fp8_k = 1u << 22,
+    feature_sve_256_k = 1u << 23,
     feature_wasm_simd_k = 1u << 24,
 };
 
