@@ -6,7 +6,9 @@
  *  A program includes this once and defines `classes()`; those that do not run here are named as skipped.
  *  A case is one generic function, so that the class and the oracle run the very same calls. Tolerances count rounding:
  *  `narrow_k` is half a unit of BFloat16, `wide_k` of float, `depth` the length of the longest sum. Elementwise bounds
- *  scale with the sum of absolute values, which is the oracle on absolute inputs.
+ *  scale with the sum of absolute values, which is the oracle on absolute inputs. Arm's BFDOT rounds to odd, off by up
+ *  to a whole unit, but only once a pair on the way to the accumulator: `depth * wide_k` again, and 2 `wide_k` for the
+ *  pair's own sum, which the longest depth here, shorter than what is granted, leaves room for.
  */
 #pragma once
 #include <algorithm>
