@@ -40,11 +40,11 @@ struct encoder_t {
 };
 
 /** Cosines to the serial class: a tower of 12 blocks rounds about 150 times to 2^-9 each side. */
-void verify(std::size_t hidden, std::size_t depth) {
+void verify(std::size_t hidden, std::size_t depth, uform_scalar_t quantization) {
     texts_t texts;
     for (std::size_t length : {1, 17, 40}) texts.add(length);
-    uform_model_t fast = model_of(hidden, depth, 64, uform_cpu_class_derived_k);
-    uform_model_t serial = model_of(hidden, depth, 64, uform_cpu_class_serial_k);
+    uform_model_t fast = model_of(hidden, depth, 64, uform_cpu_class_derived_k, quantization);
+    uform_model_t serial = model_of(hidden, depth, 64, uform_cpu_class_serial_k, quantization);
     encoder_t a(1), b(1);
     uform_rows_t const x = a.encode(fast, texts), y = b.encode(serial, texts);
     for (std::size_t i = 0; i < texts.count(); ++i) {
@@ -77,7 +77,7 @@ texts_t mixed_items(std::size_t tokens) { // 64 ... 512, in a fixed shuffle
 int main(int count, char **values) {
     arguments_t const arguments(count, values);
     class_t const each = class_named(arguments.class_name);
-    verify(128, 4);
+    verify(128, 4, uform_scalar_bf16_k), verify(128, 4, uform_scalar_e4m3_k);
     wall_report_t report;
     struct work_t {
         char const *name;
@@ -91,15 +91,20 @@ int main(int count, char **values) {
         std::size_t hidden, depth;
     };
     for (tier_t const tier : {tier_t {"tiny", 512, 12}, {"nano", 128, 4}}) {
-        uform_model_t model = model_of(tier.hidden, tier.depth, 4096, uform_cpu_class_derived_k);
+        uform_model_t models[2]; // side by side, so that both meet the same machine
+        for (int i = 0; i < 2; ++i)
+            models[i] = model_of(tier.hidden, tier.depth, 4096, uform_cpu_class_derived_k,
+                                 i ? uform_scalar_e4m3_k : uform_scalar_bf16_k);
         for (work_t const &work : works)
-            for (std::size_t threads : {1, 2}) {
-                encoder_t const encoder(threads);
-                run_t const run = measure_wall(each, threads, work.texts.flops(tier.hidden, tier.depth), 5,
-                                               [&] { encoder.encode(model, work.texts); });
-                report.line(std::string(tier.name) + " " + work.name, threads, double(work.texts.data.size()), run);
-            }
-        uform_model_free(model);
+            for (std::size_t threads : {1, 2})
+                for (int i = 0; i < 2; ++i) {
+                    encoder_t const encoder(threads);
+                    run_t const run = measure_wall(each, threads, work.texts.flops(tier.hidden, tier.depth), 5,
+                                                   [&] { encoder.encode(models[i], work.texts); });
+                    report.line(std::string(tier.name) + (i ? " e4m3 " : " ") + work.name, threads,
+                                double(work.texts.data.size()), run);
+                }
+        for (uform_model_t model : models) uform_model_free(model);
     }
     return !arguments.json || report.save(arguments.json) ? 0 : 1;
 }

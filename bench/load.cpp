@@ -35,13 +35,14 @@ std::string checkpoint_of(std::size_t hidden, std::size_t depth) {
 }
 
 /** In a child: loads, checks the description, and answers how far the peak lies above file and packed size. */
-int load(std::string const &path, char const *name, std::size_t hidden) {
+int load(std::string const &path, std::string const &name, std::size_t hidden, uform_scalar_t quantization) {
     std::size_t const before = high_water_bytes();
     uform_executor_t executor = executor_of(2);
     uform_model_t model = nullptr;
     uform_outcome_t outcome;
     uform_model_load_ram_t call {};
     call.model = &model, call.executor = executor, call.outcome = &outcome, call.path = view(path);
+    call.quantization = quantization;
     double const start = wall_now();
     uform_model_load_ram(&call);
     double const seconds = wall_now() - start;
@@ -51,11 +52,11 @@ int load(std::string const &path, char const *name, std::size_t hidden) {
     uform_model_describe_t describe {};
     describe.model = model, describe.outcome = &outcome, describe.description = &description;
     uform_model_describe(&describe);
-    if (description.dimensions != hidden) return std::fprintf(stderr, "%s loads as another model\n", name), 1;
+    if (description.dimensions != hidden) return std::fprintf(stderr, "%s loads as another model\n", name.c_str()), 1;
     std::ifstream file(path, std::ios::ate | std::ios::binary);
     double const mebi = 1.0 / (1 << 20), size = double(file.tellg()) * mebi;
     double const packed = double(description.memory_usage) * mebi;
-    std::printf("%-8s %10.1f %10.1f %10.1f %+12.1f %10.3f\n", name, size, packed, double(peak) * mebi,
+    std::printf("%-10s %10.1f %10.1f %10.1f %+12.1f %10.3f\n", name.c_str(), size, packed, double(peak) * mebi,
                 double(peak) * mebi - size - packed, seconds);
     return double(peak) * mebi - size - packed < 16 ? 0 : 1;
 }
@@ -63,7 +64,8 @@ int load(std::string const &path, char const *name, std::size_t hidden) {
 } // namespace
 
 int main() {
-    std::printf("%-8s %10s %10s %10s %12s %10s\n", "model", "file MiB", "packed MiB", "peak MiB", "peak - both", "seconds");
+    std::printf("%-10s %10s %10s %10s %12s %10s\n", "model", "file MiB", "packed MiB", "peak MiB", "peak - both",
+                "seconds");
     struct tier_t {
         char const *name;
         std::size_t hidden, depth;
@@ -77,14 +79,17 @@ int main() {
         int status = 0;
         ::waitpid(writer, &status, 0);
         path = "/tmp/uform-bench-load-" + std::to_string(writer) + ".safetensors";
-        int const child = ::fork();
-        if (child == 0) {
-            int const code = load(path, tier.name, tier.hidden);
-            std::fflush(stdout);
-            ::_exit(code);
+        for (bool const is_e4m3 : {false, true}) {
+            int const child = ::fork();
+            if (child == 0) {
+                int const code = load(path, std::string(tier.name) + (is_e4m3 ? " e4m3" : ""), tier.hidden,
+                                      is_e4m3 ? uform_scalar_e4m3_k : uform_scalar_bf16_k);
+                std::fflush(stdout);
+                ::_exit(code);
+            }
+            ::waitpid(child, &status, 0);
+            failed |= status;
         }
-        ::waitpid(child, &status, 0);
-        failed |= status;
         std::remove(path.c_str());
     }
     return failed ? 1 : 0;

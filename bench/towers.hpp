@@ -98,7 +98,8 @@ inline uform_trainer_t trainer_of(uform_executor_t executor, std::size_t hidden,
 }
 
 /** A freshly drawn model, through a checkpoint as anybody's. */
-inline uform_model_t model_of(std::size_t hidden, std::size_t depth, std::size_t context, uform_cpu_class_t cpu_class) {
+inline uform_model_t model_of(std::size_t hidden, std::size_t depth, std::size_t context, uform_cpu_class_t cpu_class,
+                              uform_scalar_t quantization = uform_scalar_default_k) {
     std::string const path = "/tmp/uform-bench-" + std::to_string(::getpid()) + ".safetensors";
     uform_outcome_t outcome;
     uform_trainer_t trainer = trainer_of(nullptr, hidden, depth, context);
@@ -110,6 +111,7 @@ inline uform_model_t model_of(std::size_t hidden, std::size_t depth, std::size_t
     uform_model_t model = nullptr;
     uform_model_load_ram_t load {};
     load.model = &model, load.outcome = &outcome, load.path = view(path), load.cpu_class = cpu_class;
+    load.quantization = quantization;
     uform_model_load_ram(&load);
     std::remove(path.c_str());
     demand(outcome, "uform_model_load_ram");

@@ -5,7 +5,7 @@ set -euo pipefail
 
 library=$1
 shift
-[ $# -gt 0 ] || set -- haswell skylake genoa
+[ $# -gt 0 ] || set -- haswell skylake genoa sapphire
 pattern="^($(IFS='|' && printf '%s' "$*"))[.]cpp[.]o:\$"
 weak=$(nm --defined-only --demangle "$library" 2>/dev/null | awk -v pattern="$pattern" '
     /^[a-z_0-9]+\.cpp\.o:$/ { unit = $1 }

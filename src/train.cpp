@@ -192,11 +192,12 @@ relations_t relations_of(uform_trainer_step_t const &call, trainer_options_t con
 }
 
 failure_t check_step_items(uform_trainer_step_t const &call, trainer_options_t const &options) noexcept {
-    if (failure_t const failure = check_tape<"contents">(call.contents, call.count, uform_scalar_u8_k)) return failure;
+    // First the count: a wrong one would have every array read beyond its end.
     if (call.count == 0) return refuse("count must not be zero");
     if (call.count > options.batch.max_segments_per_device)
         return fail(uform_status_shape_mismatch_k, "count is more than batch.max_segments_per_device", "%zu of %zu",
                     call.count, options.batch.max_segments_per_device);
+    if (failure_t const failure = check_tape<"contents">(call.contents, call.count, uform_scalar_u8_k)) return failure;
     for (std::size_t i = 0; i < call.count; ++i) {
         if (call.modalities && call.modalities[i] != uform_modality_text_k) {
             failure_t failure = unsupported("modalities names one that the run leaves out");

@@ -47,13 +47,13 @@ class checkpoint_fixture_t {
     std::string const &path() const { return path_; }
 
     /** Loads it; `executor` may be null. */
-    uform_model_t load(uform_executor_t executor = nullptr,
-                       uform_cpu_class_t cpu_class = uform_cpu_class_derived_k) const {
+    uform_model_t load(uform_executor_t executor = nullptr, uform_cpu_class_t cpu_class = uform_cpu_class_derived_k,
+                       uform_scalar_t quantization = uform_scalar_default_k) const {
         uform_model_t model = nullptr;
         uform_outcome_t outcome;
         uform_model_load_ram_t call {};
         call.model = &model, call.executor = executor, call.outcome = &outcome, call.path = view(path_);
-        call.cpu_class = cpu_class;
+        call.cpu_class = cpu_class, call.quantization = quantization;
         uform_model_load_ram(&call);
         EXPECT_EQ(outcome.status, uform_status_success_k) << outcome.message << ": " << outcome.detail;
         return model;

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstring>
 
+#include <uform/encoder/kit.hpp>
 #include <uform/utilities/classes.hpp>
 #include <uform/utilities/names.hpp>
 
@@ -46,10 +47,24 @@ machine_t const machines[] = {
     {"Cascade Lake: VNNI without BF16", {leaf1, avx512, vnni, 0, 0, 0, 0xe7}, uform_cpu_class_intel_skylake_k},
     {"BF16 without VNNI", {leaf1, avx512, 0, 0, bf16, 0, 0xe7}, uform_cpu_class_intel_skylake_k},
     {"Genoa", {leaf1, avx512, vnni, 0, bf16, 0, 0xe7}, uform_cpu_class_amd_genoa_k},
-    {"Sapphire Rapids", {leaf1, avx512, vnni, amx, bf16, 0, 0x600e7}, uform_cpu_class_intel_sapphire_rapids_k},
-    {"Sapphire Rapids, tile data not saved", {leaf1, avx512, vnni, amx, bf16, 0, 0x200e7}, uform_cpu_class_amd_genoa_k},
+    {"Sapphire Rapids", {leaf1, avx512, vnni, amx, bf16, 0, 0x600e7, 0x600e7}, uform_cpu_class_intel_sapphire_rapids_k},
+    {"Sapphire Rapids, tile data not saved",
+     {leaf1, avx512, vnni, amx, bf16, 0, 0x200e7, 0x600e7},
+     uform_cpu_class_amd_genoa_k},
     {"Sapphire Rapids, an old system", {leaf1, avx512, vnni, amx, bf16, 0, 0xe7}, uform_cpu_class_amd_genoa_k},
-    {"Diamond Rapids", {leaf1, avx512, vnni, amx, bf16, fp8, 0x600e7}, uform_cpu_class_intel_diamond_rapids_k},
+    {"Sapphire Rapids, tiles refused to the process",
+     {leaf1, avx512, vnni, amx, bf16, 0, 0x600e7, 0x200e7},
+     uform_cpu_class_amd_genoa_k},
+    {"Sapphire Rapids, a system that was not asked",
+     {leaf1, avx512, vnni, amx, bf16, 0, 0x600e7},
+     uform_cpu_class_amd_genoa_k},
+    {"Sapphire Rapids, a permission without registers",
+     {leaf1, avx512, vnni, amx, bf16, 0, 0xe7, 0x600e7},
+     uform_cpu_class_amd_genoa_k},
+    {"Sapphire Rapids, tiles of integers alone",
+     {leaf1, avx512, vnni, 1u << 24, bf16, 0, 0x600e7, 0x600e7},
+     uform_cpu_class_amd_genoa_k},
+    {"Diamond Rapids", {leaf1, avx512, vnni, amx, bf16, fp8, 0x600e7, 0x600e7}, uform_cpu_class_intel_diamond_rapids_k},
 };
 
 bool all_kernels(uform_cpu_class_t) noexcept { return true; }
@@ -130,6 +145,29 @@ TEST(classes, pins_run_or_say_what_is_missing) {
     failure = resolve_class(99, all_kernels, resolved, haswell);
     EXPECT_EQ(failure.status, uform_status_invalid_argument_k);
     EXPECT_EQ(resolved, -7) << "refusals write nothing";
+}
+
+/** Derivation goes past tiles that the system refuses; a pin is told what is missing, and that it is the system's. */
+TEST(classes, tiles_are_the_systems_to_refuse) {
+    cpuid_words_t words {leaf1, avx512, vnni, amx, bf16, 0, 0x600e7, 0};
+    uform_cpu_class_t resolved = -7;
+    failure_t const failure =
+        resolve_class(uform_cpu_class_intel_sapphire_rapids_k, all_kernels, resolved, features_of(words));
+    EXPECT_EQ(failure.status, uform_status_unsupported_k);
+    EXPECT_STREQ(failure.detail, "intel-sapphire-rapids lacks the system's support for tiles");
+    EXPECT_FALSE(resolve_class(uform_cpu_class_derived_k, has_kernels, resolved, features_of(words)));
+    EXPECT_EQ(resolved, uform_cpu_class_amd_genoa_k);
+    words.permitted = 0x600e7;
+    EXPECT_FALSE(resolve_class(uform_cpu_class_derived_k, has_kernels, resolved, features_of(words)));
+    EXPECT_EQ(resolved, uform_cpu_class_intel_sapphire_rapids_k);
+}
+
+/** Diamond Rapids has no kernels yet, so it runs those of Sapphire Rapids. */
+TEST(classes, this_build_has_kernels_for_tiles) {
+#if defined(__x86_64__)
+    features_t const diamond = features_of({leaf1, avx512, vnni, amx, bf16, fp8, 0x600e7, 0x600e7});
+    EXPECT_EQ(derive_class(has_kernels, diamond), uform_cpu_class_intel_sapphire_rapids_k);
+#endif
 }
 
 TEST(classes, every_pin_on_an_empty_machine_fits_its_detail) {

@@ -55,6 +55,33 @@ TEST(e4m3_classes, weights_of_every_bfloat16) {
     }
 }
 
+/** Longer sums than one: products are exact in float, and depth times its last place bounds how they add up. */
+TEST(e4m3_classes, sums_of_rounded_products) {
+    constexpr std::size_t rows = 5, depth = 33, columns = 70;
+    std::vector<bf16_t> a(rows * depth), w(columns * depth);
+    for (std::size_t i = 0; i < a.size(); ++i)
+        a[i] = round_to_bf16(float(std::sin(double(i * i)) * std::exp2(i % 13) / 64));
+    for (std::size_t i = 0; i < w.size(); ++i) w[i] = round_to_bf16(float(std::cos(double(i * i)) / 16));
+    for (kit_table_t const *kit : kits()) {
+        buffer_t<std::byte> memory;
+        ASSERT_TRUE(memory.resize(kit->pack_bytes(columns, depth, uform_scalar_e4m3_k)));
+        packed_t const packed {memory.data(), columns, depth, uform_scalar_e4m3_k};
+        kit->pack(w.data(), 0, columns, packed);
+        std::vector<float> y(rows * columns, 1.0f);
+        lane_t lane;
+        kit->gemm_wide(lane, rows, a.data(), packed, y.data(), y.data());
+        for (std::size_t cell = 0; cell < y.size(); ++cell) {
+            double sum = 1, magnitude = 1;
+            for (std::size_t i = 0; i < depth; ++i) {
+                double const product = decode_e4m3(encode_e4m3(widen(a[cell / columns * depth + i]))) *
+                                       decode_e4m3(encode_e4m3(widen(w[cell % columns * depth + i])));
+                sum += product, magnitude += std::fabs(product);
+            }
+            EXPECT_NEAR(y[cell], sum, double(depth + 1) * 0x1p-24 * magnitude) << kit->name << " cell " << cell;
+        }
+    }
+}
+
 TEST(e4m3_classes, left_rows_of_every_bfloat16) {
     std::vector<bf16_t> const values = every_bf16();
     for (kit_table_t const *kit : kits()) {

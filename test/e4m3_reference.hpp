@@ -25,7 +25,8 @@ inline unsigned encode_e4m3(double x) {
     unsigned best = 0;
     double const magnitude = std::fmin(std::fabs(x), 1e9); // infinity is as far from one code as from another
     for (unsigned code = 1; code < 0x7f; ++code) {
-        double const distance = std::fabs(magnitude - decode_e4m3(code)), least = std::fabs(magnitude - decode_e4m3(best));
+        double const distance = std::fabs(magnitude - decode_e4m3(code)),
+                     least = std::fabs(magnitude - decode_e4m3(best));
         if (distance < least || (distance == least && code % 2 == 0)) best = code;
     }
     return sign | best;

@@ -115,10 +115,11 @@ class encode_unit : public testing::Test {
     ~encode_unit() override { uform_model_free(model); }
 };
 
-TEST_F(encode_unit, order_chunks_and_threads_change_no_bit) {
-    encoder_t one(1), two(2), caller(0);
+void expect_bits_of_the_item_alone(uform_model_t model, std::vector<std::string> const &texts) {
+    encoder_t one(1), two(2), three(3), caller(0);
     std::vector<item_t> const expected = one.encode(model, texts);
     EXPECT_TRUE(expected == two.encode(model, texts));
+    EXPECT_TRUE(expected == three.encode(model, texts));
     EXPECT_TRUE(expected == caller.encode(model, texts));
     EXPECT_TRUE(expected == two.encode(model, texts, all_k, uform_completion_queued_k));
     for (std::size_t i = 0; i < texts.size(); ++i) EXPECT_TRUE(expected[i] == two.encode(model, {texts[i]})[0]) << i;
@@ -130,6 +131,20 @@ TEST_F(encode_unit, order_chunks_and_threads_change_no_bit) {
         std::size_t const last = std::min(texts.size(), first + 7);
         answers = one.encode(model, {texts.begin() + first, texts.begin() + last});
         EXPECT_TRUE(std::equal(answers.begin(), answers.end(), expected.begin() + first)) << first;
+    }
+}
+
+TEST_F(encode_unit, order_chunks_and_threads_change_no_bit) { expect_bits_of_the_item_alone(model, texts); }
+
+TEST_F(encode_unit, order_chunks_and_threads_change_no_bit_of_e4m3) {
+    encoder_t encoder(1);
+    std::vector<std::string> prefixes; // serial is slow
+    for (std::size_t i = 0; i < 14; ++i) prefixes.push_back(texts[i].substr(0, 20 + i));
+    for (uform_cpu_class_t const each : {uform_cpu_class_derived_k, uform_cpu_class_serial_k}) {
+        uform_model_t quantized = checkpoint.load(nullptr, each, uform_scalar_e4m3_k);
+        expect_bits_of_the_item_alone(quantized, each ? prefixes : texts);
+        EXPECT_FALSE(encoder.encode(quantized, prefixes) == encoder.encode(model, prefixes)); // it is another model
+        uform_model_free(quantized);
     }
 }
 

@@ -300,4 +300,16 @@ TEST(executor, steady_rounds_allocate_nothing) {
     EXPECT_EQ(allocations.load(), before);
 }
 
+TEST(executor, what_one_worker_needed_all_have) {
+    started_t started(3);
+    executor_t &executor = started.executor;
+    EXPECT_NE(executor.narrow_lane(1).claim<char>(3 << 20), nullptr);
+    executor.reset_lanes();
+    std::size_t const before = allocations.load();
+    for (std::size_t worker = 0; worker < 3; ++worker)
+        EXPECT_NE(executor.narrow_lane(worker).claim<char>(3 << 20), nullptr);
+    executor.reset_lanes();
+    EXPECT_EQ(allocations.load(), before);
+}
+
 } // namespace

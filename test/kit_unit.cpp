@@ -136,4 +136,41 @@ TEST(kit_unit, rows) {
     EXPECT_EQ(d_table[0], 0);
 }
 
+TEST(kit_unit, max_products) {
+    lane_t lane;
+    double const query[] = {1, 0, /**/ 0, 2, /**/ -1, -1};
+    double const document[] = {-3, -5, 99, /**/ -4, -1, 99}; // rows of two, three apart
+    double packed[6], largest[3];
+    packed_t const operand {packed, 3, 2}, wide {packed, 3, 2, uform_scalar_f32_k};
+    kit_t::pack(query, 0, 3, operand);
+    kit_t::max_products(lane, 2, 3, document, operand, largest);
+    EXPECT_EQ(largest[0], -3); // of -3 and -4: below zero, where padding would have won
+    EXPECT_EQ(largest[1], -2); // of -10 and -2
+    EXPECT_EQ(largest[2], 8);  // of 8 and 5
+    largest[0] = largest[1] = largest[2] = 77;
+    kit_t::pack_wide(query, wide);
+    kit_t::max_products_wide(lane, 2, 3, document, wide, largest);
+    EXPECT_EQ(largest[0], -3);
+    EXPECT_EQ(largest[1], -2);
+    EXPECT_EQ(largest[2], 8);
+    double const broken[] = {-HUGE_VAL, -5, 99, /**/ -4, -1, 99}; // smaller than all, and must not be forgotten
+    kit_t::max_products(lane, 2, 3, broken, operand, largest);
+    for (double x : largest) EXPECT_TRUE(std::isnan(x)); // also of the second token, which it meets with a zero
+}
+
+TEST(kit_unit, choices_softmax) {
+    lane_t lane;
+    std::vector<double> logits(3 * byte_values_k, 1000); // of bytes that are not legal
+    logits['y'] = 2 * ln_3_k, logits['n'] = 0;
+    logits[2 * byte_values_k + 255] = 700;
+    std::uint32_t const offsets[] = {0, 2, 2, 3}; // the second item has none
+    std::uint8_t const choices[] = {'n', 'y', 255};
+    double const scales[] = {0.5, 7, 3};
+    double probabilities[3];
+    kit_t::choices_softmax(lane, {items_t {offsets}, choices, logits.data(), scales, probabilities});
+    EXPECT_NEAR(probabilities[0], 0.25, near_k); // 1 : 3, in the order of the choices
+    EXPECT_NEAR(probabilities[1], 0.75, near_k);
+    EXPECT_EQ(probabilities[2], 1); // though e^2100 is beyond a double
+}
+
 } // namespace

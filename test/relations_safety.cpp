@@ -73,6 +73,20 @@ TEST(relations_safety, refuses_the_step) {
                 "contrastive.ambient_repulsion_weight must be finite and not negative");
 }
 
+TEST(relations_safety, wrong_offsets_are_refused_before_ids_are_read) {
+    // Two ids are there, the offsets say more: a caller who is wrong about those is wrong about `ids.size()` as well.
+    ids_t const ids = {0, 1};
+    std::uint32_t const *const none = nullptr;
+    offsets_t const long_run = {0, 2, 5}, far_run = {0, 1, SIZE_MAX}, far_start = {SIZE_MAX, SIZE_MAX, SIZE_MAX};
+    for (offsets_t const *offsets : {&long_run, &far_run})
+        refuses({2, {*offsets, {ids.data(), offsets->back()}, {}}, {}, {}, 1},
+                "relations.attract.ids must ascend within each item");
+    refuses({2, {far_start, {none, 0}, {}}, {}, {}, 1}, "relations.attract.offsets end beyond any memory");
+    offsets_t const good = {0, 2, 2};
+    refuses({2, {good, ids, {}}, {far_start, {none, 0}, {}}, {}, 1}, "relations.repel.offsets end beyond any memory");
+    refuses({2, {good, ids, {}}, {}, {far_start, {none, 0}, {}}, 1}, "relations.ignore.offsets end beyond any memory");
+}
+
 TEST(relations_safety, names_the_item) {
     offsets_t const offsets = {0, 1, 3, 3};
     ids_t const ids = {1, 2, 0};

@@ -240,7 +240,8 @@ class caller_t {
         call.model = &own, call.executor = executor(), call.outcome = &outcome_, call.completion = completion();
         call.path = view(world_.checkpoint.path());
         uform_model_load_ram(&call);
-        EXPECT_EQ(finished(), own != nullptr);
+        bool const loaded = finished();
+        EXPECT_EQ(loaded, own != nullptr);
         uform_model_free(own);
     }
 };

@@ -59,7 +59,8 @@ typedef struct uform_model_load_ram_t {
     uform_outcome_t *outcome;
     uform_completion_t completion;
     uform_bytes_view_t path;
-    uform_scalar_t quantization;   /**< of the blocks: bf16 or e4m3; zero: bf16, as stored */
+    uform_scalar_t quantization;   /**< of the blocks' matrices: bf16 or e4m3; zero: bf16, as stored. E4M3 halves their
+                                        memory and rounds, without scales, them and the activations they multiply */
     uform_cpu_class_t cpu_class;   /**< a pin; zero: the executor's, or derived */
     size_t const *memory_domains;  /**< NUMA nodes to place weights on; NULL: the executor's, else by first touch */
     size_t memory_domains_count;

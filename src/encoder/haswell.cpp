@@ -176,8 +176,8 @@ constexpr std::size_t expanded_k = 32;
 inline void expand(e4m3_t const *codes, bf16_t *values) {
     __m256i const low_table = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 0, char(0x80), char(0xc0), 0, 0x20, 0x40, 0x60, 0, 0, 0, 0, 0, 0, 0, 0));
-    __m256i const high_table = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(0, 0x3b, 0x3b, 0x3b, 0x3c, 0x3c, 0x3c, 0x3c, 0, 0, 0, 0, 0, 0, 0, 0));
+    __m256i const high_table =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 0x3b, 0x3b, 0x3b, 0x3c, 0x3c, 0x3c, 0x3c, 0, 0, 0, 0, 0, 0, 0, 0));
     // Unpacking works within halves, so the middle quarters change places first.
     __m256i const code = _mm256_permute4x64_epi64(_mm256_loadu_si256((__m256i const *)codes), 0xd8);
     __m256i const magnitude = _mm256_and_si256(code, _mm256_set1_epi8(0x7f));

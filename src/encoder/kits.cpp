@@ -19,6 +19,8 @@ kit_table_t const *kit_of(uform_cpu_class_t cpu_class) noexcept {
         return &skylake_table();
     case uform_cpu_class_amd_genoa_k:
         return &genoa_table();
+    case uform_cpu_class_intel_sapphire_rapids_k:
+        return &sapphire_table();
 #elif defined(__aarch64__)
     case uform_cpu_class_neon_k:
         return &neon_table();

@@ -39,6 +39,12 @@ failure_t model_t::load(checkpoint_t const &checkpoint, model_target_t const &ta
         else
             bind_tensor<bf16_t const *, float const *>(masters, spec, tensor.bf16(), nullptr);
     });
+    if (options.choice_groups) {
+        if (!choice_scales.resize(options.choice_groups))
+            return fail(uform_status_out_of_memory_k, "memory for the model is out");
+        std::copy_n(checkpoint.find("choices.inverse_temperatures")->f32(), options.choice_groups,
+                    choice_scales.data());
+    }
     tower_layout_t const layout {
         .token_width = options.token_width, .block_scalar = quantization, .domains = target.domains};
     if (failure_t const failure = tower.lay_out(*kit, options.geometry, masters, layout)) return failure;

@@ -30,6 +30,10 @@ kit_table_t const &serial_table() noexcept {
         .pool = kit::pool,
         .pool_backward = kit::pool_backward,
         .normalize_rows = kit::normalize_rows,
+        .pack_wide = kit::pack_wide,
+        .max_products = kit::max_products,
+        .max_products_wide = kit::max_products_wide,
+        .choices_softmax = kit::choices_softmax,
         .cast_rows = kit::cast_rows,
         .widen_rows = kit::widen_rows,
     };

@@ -1,6 +1,6 @@
 /**
  *  @file text_encode.cpp
- *  @brief Cutting a batch into chunks, dealing them, and landing what each chunk answers.
+ *  @brief A chunk of texts from bytes to states, and landing what is asked of it.
  */
 #include <uform/encoder/text_encode.hpp>
 
@@ -9,85 +9,32 @@
 namespace uform {
 namespace {
 
-/** Consecutive whole items that go through the tower together. */
-struct chunk_t {
-    std::size_t first, last;
-};
-
-/** Rows enough to fill the product's tiles and amortize its panels; a wider model's activations outgrow the L2 anyhow. */
-constexpr std::size_t chunk_tokens_k = 512;
-/** Fewer rows than this leave tiles unfilled, whatever the threads. */
-constexpr std::size_t least_chunk_tokens_k = 64;
-/** Chunks a thread takes in turn, so that the last one to finish is not far behind. */
-constexpr std::size_t chunks_per_thread_k = 4;
-/** Below so many values of x, splitting an operation's rows costs more in forks (microseconds each) than it saves. */
-constexpr std::size_t wide_values_k = 1 << 14;
-
 class text_encoder_t {
     text_encode_job_t const &job_;
     executor_t &executor_;
     model_t const &model_;
-    buffer_t<chunk_t> chunks_;
-    std::size_t wide_chunks_ = 0;   // the first so many
-    std::size_t chunk_tokens_ = 0;  // of a chunk of several items
+    chunks_t chunks_;
     progress_t progress_;
 
   public:
     text_encoder_t(text_encode_job_t const &job, executor_t &executor) noexcept
-        : job_(job), executor_(executor), model_(*job.model), progress_(job.progress, job.count()) {}
+        : job_(job), executor_(executor), model_(*job.model),
+          chunks_(job.token_offsets, job.count(), model_.options.geometry.hidden),
+          progress_(job.progress, job.count()) {}
 
     failure_t run() noexcept {
-        if (!plan()) return fail(uform_status_out_of_memory_k, "memory for the batch's plan is out");
-        for (std::size_t i = 0; i < wide_chunks_; ++i) {
-            lane_t &lane = executor_.wide_lane();
-            {
-                scratch_scope_t scope(lane);
-                encode(chunks_[i], lane);
-            }
-            if (lane.failed()) return lane.failure();
-        }
-        return executor_.deal(chunks_.size() - wide_chunks_,
-                              [&](std::size_t i, lane_t &lane) { encode(chunks_[wide_chunks_ + i], lane); });
+        return chunks_.run(executor_, [this](chunk_t chunk, lane_t &lane) { encode(chunk, lane); });
     }
 
   private:
-    std::size_t tokens(std::size_t first, std::size_t last) const noexcept {
-        return job_.token_offsets[last] - job_.token_offsets[first];
-    }
-    /** A chunk is as many whole items as fit; one that would keep a thread busy after the others are done goes wide. */
-    bool plan() noexcept {
-        std::size_t const threads = executor_.threads(), all = tokens(0, job_.count());
-        chunk_tokens_ = std::clamp(all / (threads * chunks_per_thread_k), least_chunk_tokens_k, chunk_tokens_k);
-        std::size_t count = 0;
-        for (std::size_t item = 0; item < job_.count(); ++count) item = end_of_chunk(item);
-        if (!chunks_.resize(count)) return false;
-        std::size_t placed = 0; // wide ones first; each kind in the order of its items
-        for (bool const wide : {true, false}) {
-            for (std::size_t item = 0; item < job_.count(); item = end_of_chunk(item))
-                if (is_wide(tokens(item, end_of_chunk(item)), all, threads) == wide)
-                    chunks_[placed++] = {item, end_of_chunk(item)};
-            if (wide) wide_chunks_ = placed;
-        }
-        return true;
-    }
-    bool is_wide(std::size_t chunk, std::size_t all, std::size_t threads) const noexcept {
-        bool const outlasts = chunk > all / (2 * threads) && chunk > chunk_tokens_ / 2;
-        return threads > 1 && outlasts && chunk * model_.options.geometry.hidden >= wide_values_k;
-    }
-    std::size_t end_of_chunk(std::size_t first) const noexcept {
-        std::size_t last = first + 1;
-        while (last < job_.count() && tokens(first, last + 1) <= chunk_tokens_) ++last;
-        return last;
-    }
-
     void encode(chunk_t chunk, lane_t &lane) noexcept {
         geometry_t const &geometry = model_.options.geometry;
         text_batch_t<float> batch;
         auto const text_of = [&](std::size_t i) { return job_.texts[chunk.first + i]; };
         states_t<float> states;
-        std::size_t const tokens_count = tokens(chunk.first, chunk.last);
+        std::size_t const tokens_count = chunks_.tokens(chunk);
         float *x = lane.claim<float>(tokens_count * geometry.hidden);
-        if (!pack_texts(lane, model_.rotary, chunk.last - chunk.first, text_of, batch) ||
+        if (!pack_texts(lane, model_.rotary, chunk.count(), text_of, batch) ||
             !states.claim(lane, geometry, tokens_count))
             return lane.fail(fail(uform_status_out_of_memory_k, "scratch memory is out"));
         tower_forward(*model_.kit, lane, model_.tower.weights, batch, residuals_t<float> {x, 0}, states);
@@ -95,7 +42,7 @@ class text_encoder_t {
         if (job_.embeddings) land_embeddings(chunk, lane, batch.items, states.states);
         if (job_.states) land_states(chunk, lane, states.states);
         if (job_.token_vectors) land_token_vectors(chunk, lane, states.states);
-        if (!lane.failed()) progress_.advance(chunk.last - chunk.first, lane);
+        if (!lane.failed()) progress_.advance(chunk.count(), lane);
     }
 
     void land_embeddings(chunk_t chunk, lane_t &lane, items_t items, bf16_t const *states) noexcept {
@@ -116,7 +63,7 @@ class text_encoder_t {
                 land(lane, item, job_.states, states + (token - begin) * hidden, token);
     }
     void land_token_vectors(chunk_t chunk, lane_t &lane, bf16_t const *states) noexcept {
-        std::size_t const begin = job_.token_offsets[chunk.first], count = tokens(chunk.first, chunk.last);
+        std::size_t const begin = job_.token_offsets[chunk.first], count = chunks_.tokens(chunk);
         std::size_t const width = model_.options.token_width;
         scratch_scope_t scope(lane);
         float *vectors = lane.claim<float>(count * width), *norms = lane.claim<float>(count);

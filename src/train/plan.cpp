@@ -46,7 +46,7 @@ failure_t step_t::keep_items() noexcept {
     for (std::size_t i = 0; i < packing.placed; ++i) kept[i] = placements[i].item;
     std::sort(kept, kept + packing.placed);
     kept_ = {kept, packing.placed};
-    truncated_ = packing.truncated, trainer_.dropped_ += packing.dropped;
+    truncated_ = packing.truncated, dropped_ = packing.dropped;
     return {};
 }
 

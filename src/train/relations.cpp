@@ -11,12 +11,14 @@ namespace {
 
 /** Messages live in static storage, so each edge set brings its own. */
 struct edge_messages_t {
-    char const *offsets_count, *offsets_order, *ids_count, *ids_range, *ids_order, *weights_count, *weights_value;
+    char const *offsets_count, *offsets_order, *offsets_end, *ids_count, *ids_range, *ids_order, *weights_count,
+        *weights_value;
 };
 
 constexpr edge_messages_t attract_messages_k {
     "relations.attract.offsets must hold one more entry than the step has items",
     "relations.attract.offsets must not decrease",
+    "relations.attract.offsets end beyond any memory",
     "relations.attract.ids must hold as many entries as its offsets say",
     "relations.attract.ids must lie below the step's count of items",
     "relations.attract.ids must ascend within each item",
@@ -26,6 +28,7 @@ constexpr edge_messages_t attract_messages_k {
 constexpr edge_messages_t repel_messages_k {
     "relations.repel.offsets must hold one more entry than the step has items",
     "relations.repel.offsets must not decrease",
+    "relations.repel.offsets end beyond any memory",
     "relations.repel.ids must hold as many entries as its offsets say",
     "relations.repel.ids must lie below the step's count of items",
     "relations.repel.ids must ascend within each item",
@@ -35,6 +38,7 @@ constexpr edge_messages_t repel_messages_k {
 constexpr edge_messages_t ignore_messages_k {
     "relations.ignore.offsets must hold one more entry than the step has items",
     "relations.ignore.offsets must not decrease",
+    "relations.ignore.offsets end beyond any memory",
     "relations.ignore.ids must hold as many entries as its offsets say",
     "relations.ignore.ids must lie below the step's count of items",
     "relations.ignore.ids must ascend within each item",
@@ -68,6 +72,13 @@ failure_t validate_edges(edges_t const &edges, std::size_t items, bool weighted,
                     edges.offsets.size(), items);
     for (std::size_t item = 0; item < items; ++item)
         if (edges.offsets[item + 1] < edges.offsets[item]) return refuse(messages.offsets_order, item);
+    // A run that ascends below `items` is no longer than that: a longer one is refused before its ids are read, since
+    // offsets that are wrong lead beyond the caller's ids.
+    for (std::size_t item = 0; item < items; ++item)
+        if (edges.offsets[item + 1] - edges.offsets[item] > items) return refuse(messages.ids_order, item);
+    if (edges.offsets.back() > PTRDIFF_MAX / sizeof(std::uint32_t))
+        return fail(uform_status_invalid_argument_k, messages.offsets_end, "the last offset is %zu",
+                    edges.offsets.back());
     if (edges.ids.size() < edges.offsets.back())
         return fail(uform_status_invalid_argument_k, messages.ids_count, "%zu ids, the last offset is %zu",
                     edges.ids.size(), edges.offsets.back());

@@ -15,6 +15,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <unistd.h>
 
 namespace uform {
@@ -175,23 +176,29 @@ failure_t trainer_t::save(std::string_view path, bool with_moments, uform_progre
     with_moments = with_moments && parameters_.slabs(); // a run without a step has none
     char moments[path_limit_k], older[path_limit_k];
     if (!moments_path(path, steps_done_, moments)) return fail(uform_status_invalid_argument_k, "path is too long");
-    std::uint64_t older_step = steps_done_; // of this run's last save here; another run's moments are not ours to remove
-    if (checkpoint_t previous; !previous.open(path) && number_of(previous, "seed") == options_.seed)
-        older_step = number_of(previous, "step");
+    std::optional<std::uint64_t> older_step; // of the checkpoint that is there, if any
+    bool is_ours = false;                    // another run's moments are not ours to remove
+    {
+        checkpoint_t previous;
+        failure_t const failure = previous.open(path);
+        if (failure.status == uform_status_out_of_memory_k) return failure;
+        if (!failure) older_step = number_of(previous, "step"), is_ours = number_of(previous, "seed") == options_.seed;
+    }
     if (with_moments)
         if (failure_t const failure = write_moments(moments)) return failure;
-    if (failure_t const failure = write_weights(path, progress)) {
-        // Moments without their checkpoint go too; one that was renamed before a flush failed keeps them.
-        checkpoint_t there;
-        bool const renamed = !there.open(path) && number_of(there, "step") == steps_done_;
-        if (with_moments && !renamed) (void)::unlink(moments);
+    bool renamed = false;
+    if (failure_t const failure = write_weights(path, progress, renamed)) {
+        // Moments without their checkpoint go too. One that was renamed before a flush failed keeps them, and so does
+        // the one still there if it is of this step.
+        if (with_moments && !renamed && older_step != steps_done_) (void)::unlink(moments);
         return failure;
     }
-    if (older_step != steps_done_ && moments_path(path, older_step, older)) (void)::unlink(older);
+    if (is_ours && older_step != steps_done_ && moments_path(path, *older_step, older)) (void)::unlink(older);
     return {};
 }
 
-failure_t trainer_t::write_weights(std::string_view path, uform_progress_t const &progress) const noexcept {
+failure_t trainer_t::write_weights(std::string_view path, uform_progress_t const &progress,
+                                   bool &renamed) const noexcept {
     model_notes_t notes;
     notes.step = steps_done_, notes.seed = options_.seed;
     notes.objective = uform_objective_name(options_.objective);
@@ -207,7 +214,9 @@ failure_t trainer_t::write_weights(std::string_view path, uform_progress_t const
         if (progress.callback && !progress.callback(++written, parameters_.specs().size(), progress.context))
             return fail(uform_status_cancelled_k, "the progress handler stopped the save");
     }
-    return writer.commit();
+    failure_t const failure = writer.commit();
+    renamed = writer.renamed();
+    return failure;
 }
 
 failure_t trainer_t::resume(std::string_view path, uform_progress_t const &progress) noexcept {

@@ -161,7 +161,7 @@ failure_t step_t::update() noexcept {
     adafactor(lane, trainer_.parameters_.views(),
               {learning_rate_, trainer_.options_.seed, step, step - trainer_.moments_since_});
     if (lane.failed()) return lane.failure();
-    trainer_.steps_done_ = step;
+    trainer_.steps_done_ = step, trainer_.dropped_ += dropped_; // a step that fails drops nothing: it may come again
     return {};
 }
 

@@ -86,7 +86,7 @@ class step_t {
     std::span<std::uint32_t const> groups_; // [kept] or empty
     float *embeddings_ = nullptr;           // [kept, hidden], raw
     float *d_embeddings_ = nullptr;         // [kept, hidden]
-    std::size_t tokens_ = 0, truncated_ = 0, covered_ = 0;
+    std::size_t tokens_ = 0, truncated_ = 0, dropped_ = 0, covered_ = 0;
     float learning_rate_ = 0;
     bool wants_stats_ = false;
     double loss_ = 0, contrastive_loss_ = 0, masked_loss_ = 0, coding_rate_loss_ = 0, lipschitz_loss_ = 0;

@@ -4,7 +4,8 @@
  *
  *  A processor's bits are half of the answer: the operating system must save the registers too (XCR0 bits 1-2 for YMM,
  *  5-7 for ZMM and masks, 17-18 for tiles), or the first interrupt corrupts them. Bits of tiles are no permission yet: on
- *  Linux a process asks for that once (arch_prctl, ARCH_REQ_XCOMP_PERM), which is the work of the first kit with tiles.
+ *  Linux a process asks for that (arch_prctl, ARCH_REQ_XCOMP_PERM), for all its threads and once; without it a tile's
+ *  first use is SIGILL. Where it is refused, and on other systems, where nobody asks, tiles are as good as missing.
  *  Bit positions are those of Intel's Software Developer's Manual, volume 2, CPUID, and volume 1, chapter 13.
  */
 #include <uform/utilities/classes.hpp>
@@ -15,6 +16,10 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 #include <sys/prctl.h>
@@ -61,6 +66,8 @@ constexpr named_t feature_names_k[] = {
     {feature_wasm_simd_k, "simd128"},
 };
 
+constexpr std::uint64_t tile_state_k = 0x60000; // bits of XCR0
+
 constexpr bool bit(std::uint64_t word, int position) noexcept { return (word >> position) & 1; }
 
 /** Spells the features of `missing`, comma-separated, cut at the capacity. */
@@ -82,6 +89,20 @@ class_row_t const *row_of(uform_cpu_class_t cpu_class) noexcept {
 }
 
 #if defined(__x86_64__)
+/**
+ *  Asks for tile data and answers what the process may use. Only for machines that have tiles: what is granted makes
+ *  signal frames 8 KiB larger, and the kernel refuses where a thread's alternate stack is too small for that.
+ */
+std::uint64_t ask_for_tiles() noexcept {
+    std::uint64_t permitted = 0;
+#if defined(__linux__)
+    constexpr long get_permission = 0x1022, request_permission = 0x1023, tile_data = 18; // asm/prctl.h of Linux 5.16
+    if (syscall(SYS_arch_prctl, request_permission, tile_data) != 0) return 0;
+    if (syscall(SYS_arch_prctl, get_permission, &permitted) != 0) return 0;
+#endif
+    return permitted;
+}
+
 cpuid_words_t read_cpuid() noexcept {
     cpuid_words_t words;
     unsigned eax, ebx, ecx, edx;
@@ -98,6 +119,7 @@ cpuid_words_t read_cpuid() noexcept {
         __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
         words.xcr0 = std::uint64_t(high) << 32 | low;
     }
+    if (bit(words.leaf7_edx, 24) && (words.xcr0 & tile_state_k) == tile_state_k) words.permitted = ask_for_tiles();
     return words;
 }
 #endif
@@ -148,7 +170,7 @@ features_t features_of(cpuid_words_t const &words) noexcept {
     bool const saves_ymm = bit(words.leaf1_ecx, 27) && bit(words.leaf1_ecx, 28) && (words.xcr0 & 0x6) == 0x6;
     set(saves_ymm, feature_os_avx_k);
     set((words.xcr0 & 0xe0) == 0xe0, feature_os_avx512_k);
-    set((words.xcr0 & 0x60000) == 0x60000, feature_os_amx_k);
+    set((words.xcr0 & words.permitted & tile_state_k) == tile_state_k, feature_os_amx_k);
     return features;
 }
 

@@ -8,6 +8,7 @@
  */
 #include <uform/utilities/executor.hpp>
 
+#include <algorithm>
 #include <csignal>
 
 #if defined(__linux__)
@@ -159,7 +160,11 @@ void *executor_t::dispatcher_main(void *self) noexcept {
 }
 
 void executor_t::reset_lanes() noexcept {
-    for (std::size_t worker = 0; worker < count_; ++worker) narrow_[worker].clear(), narrow_[worker].scratch.reset();
+    std::size_t widest = 0;
+    for (std::size_t worker = 0; worker < count_; ++worker)
+        widest = std::max(widest, narrow_[worker].scratch.capacity());
+    for (std::size_t worker = 0; worker < count_; ++worker)
+        narrow_[worker].clear(), narrow_[worker].scratch.reset(widest);
     wide_.clear(), wide_.scratch.reset();
 }
 

@@ -122,7 +122,7 @@ void replacing_file_t::discard() noexcept {
 
 failure_t replacing_file_t::create(std::string_view path) noexcept {
     static std::atomic<unsigned> counter {0};
-    discard();
+    discard(), renamed_ = false;
     if (failure_t const failure = copy_path(path, path_)) return failure;
     std::size_t const capacity = path.size() + 40; // two decimal integers and the punctuation
     if (!temporary_.resize(capacity)) return fail(uform_status_out_of_memory_k, "no memory for a path");
@@ -153,6 +153,7 @@ failure_t replacing_file_t::commit() noexcept {
     if (descriptor_ < 0) return fail(uform_status_internal_k, "a file is committed before it is created");
     if (::fsync(descriptor_) != 0) return abandon("a file cannot be flushed");
     if (::rename(temporary_.data(), path_.data()) != 0) return abandon("a file cannot be renamed into place");
+    renamed_ = true;
     int const closed = ::close(std::exchange(descriptor_, -1));
     if (closed != 0 && errno != EINTR) return fail_io("a file cannot be closed", path_.data(), errno);
     char *const slash = std::strrchr(path_.data(), '/');

@@ -33,10 +33,10 @@ std::size_t scratch_t::capacity() const noexcept {
     return total;
 }
 
-void scratch_t::reset() noexcept {
+void scratch_t::reset(std::size_t least) noexcept {
     block_ = 0, used_ = 0;
-    if (blocks_[1].size() == 0) return;
-    std::size_t const total = capacity();
+    std::size_t const total = std::max(capacity(), least);
+    if (blocks_[0].size() == total) return;
     for (auto &block : blocks_) block.reset();
     (void)blocks_[0].resize(total, domains_); // should it fail, the next claim tries a smaller block
 }

@@ -7,6 +7,7 @@
  *  j mod 4 = 0, 1, 2, 3. Angles are computed in double, so every class rotates by the same bits.
  */
 #pragma once
+#include <algorithm>
 #include <cstring>
 #include <span>
 
@@ -68,28 +69,51 @@ template <typename wide_>
     return true;
 }
 
+/** Packs items `[0, count)` of `tokens_of(item)` tokens, whose ids `fill(item, ids)` writes; false when memory is out. */
+template <typename wide_, typename tokens_of_, typename fill_>
+[[nodiscard]] bool pack_items(lane_t &lane, rotary_table_t<wide_> const &table, std::size_t count,
+                              tokens_of_ const &tokens_of, fill_ const &fill, text_batch_t<wide_> &batch) noexcept {
+    std::uint32_t *offsets = lane.claim<std::uint32_t>(count + 1);
+    if (!offsets) return false;
+    offsets[0] = 0;
+    for (std::size_t item = 0; item < count; ++item) offsets[item + 1] = offsets[item] + std::uint32_t(tokens_of(item));
+    batch.ids = lane.claim<std::uint16_t>(offsets[count]);
+    if (!batch.ids) return false;
+    for (std::size_t item = 0; item < count; ++item)
+        fill(item, std::span(batch.ids + offsets[item], offsets[item + 1] - offsets[item]));
+    return claim_rotary(lane, table, items_t {{offsets, count + 1}}, batch);
+}
+
 /** Packs texts `[0, count)`, each cut to the context, into lane scratch; false when memory is out. */
 template <typename wide_, typename text_of_>
 [[nodiscard]] bool pack_texts(lane_t &lane, rotary_table_t<wide_> const &table, std::size_t count,
                               text_of_ const &text_of, text_batch_t<wide_> &batch) noexcept {
-    std::uint32_t *offsets = lane.claim<std::uint32_t>(count + 1);
-    if (!offsets) return false;
-    offsets[0] = 0;
-    for (std::size_t item = 0; item < count; ++item)
-        offsets[item + 1] = offsets[item] + std::uint32_t(text_tokens(text_of(item).size(), table.context()));
-    std::uint16_t *ids = lane.claim<std::uint16_t>(offsets[count]);
-    if (!ids) return false;
-    for (std::size_t item = 0; item < count; ++item) {
+    auto const tokens_of = [&](std::size_t item) { return text_tokens(text_of(item).size(), table.context()); };
+    auto const fill = [&](std::size_t item, std::span<std::uint16_t> ids) {
         std::span<unsigned char const> const text = text_of(item);
-        std::uint16_t *target = ids + offsets[item];
-        std::size_t const tokens = offsets[item + 1] - offsets[item];
         if (text.empty())
-            target[0] = pad_token_k;
+            ids[0] = pad_token_k;
         else
-            for (std::size_t i = 0; i < tokens; ++i) target[i] = text[i];
-    }
-    batch.ids = ids;
-    return claim_rotary(lane, table, items_t {{offsets, count + 1}}, batch);
+            std::copy_n(text.begin(), ids.size(), ids.begin());
+    };
+    return pack_items(lane, table, count, tokens_of, fill, batch);
+}
+
+/** Tokens of a text and the MASK behind it, for which the text gives up one token of the context. */
+inline std::size_t question_tokens(std::size_t bytes, std::size_t context) noexcept {
+    return std::min(bytes, context - 1) + 1;
+}
+
+/** Packs texts `[0, count)`, each with one MASK behind it that a decoder is to read; false when memory is out. */
+template <typename wide_, typename text_of_>
+[[nodiscard]] bool pack_questions(lane_t &lane, rotary_table_t<wide_> const &table, std::size_t count,
+                                  text_of_ const &text_of, text_batch_t<wide_> &batch) noexcept {
+    auto const tokens_of = [&](std::size_t item) { return question_tokens(text_of(item).size(), table.context()); };
+    auto const fill = [&](std::size_t item, std::span<std::uint16_t> ids) {
+        std::copy_n(text_of(item).begin(), ids.size() - 1, ids.begin());
+        ids.back() = mask_token_k;
+    };
+    return pack_items(lane, table, count, tokens_of, fill, batch);
 }
 
 } // namespace uform

@@ -15,9 +15,10 @@
 
 namespace uform {
 
-kit_table_t const &haswell_table() noexcept; // AVX2, FMA, F16C
-kit_table_t const &skylake_table() noexcept; // AVX-512 F, BW, DQ, VL
-kit_table_t const &genoa_table() noexcept;   // AVX-512 BF16
+kit_table_t const &haswell_table() noexcept;  // AVX2, FMA, F16C
+kit_table_t const &skylake_table() noexcept;  // AVX-512 F, BW, DQ, VL
+kit_table_t const &genoa_table() noexcept;    // AVX-512 BF16
+kit_table_t const &sapphire_table() noexcept; // AMX tiles and their BF16 product
 
 kit_table_t const &neon_table() noexcept;      // Advanced SIMD
 kit_table_t const &graviton3_table() noexcept; // SVE of 256 bits, BF16

@@ -28,9 +28,9 @@ namespace uform {
  */
 struct packed_t {
     void *data = nullptr;
-    std::size_t outputs = 0;                      // columns of the product
-    std::size_t inputs = 0;                       // depth of the product
-    uform_scalar_t scalar = uform_scalar_bf16_k;  // what weights are stored as: bf16 or e4m3
+    std::size_t outputs = 0;                     // columns of the product
+    std::size_t inputs = 0;                      // depth of the product
+    uform_scalar_t scalar = uform_scalar_bf16_k; // what it is stored as: bf16, e4m3, or f32 for `max_products_wide`
 
     bool is_e4m3() const noexcept { return scalar == uform_scalar_e4m3_k; }
 };
@@ -65,6 +65,16 @@ struct pool_backward_t {
     wide_ const *d_pooled;         // [items, hidden]
     wide_ *d_states_sum;           // [tokens, hidden]
     wide_ *d_query_sum;            // [hidden]
+};
+
+/** Answers to choose from: item i has choices `[offsets[i], offsets[i + 1])`. */
+template <typename wide_>
+struct choices_softmax_t {
+    items_t items;
+    std::uint8_t const *choices; // the byte each choice stands for
+    wide_ const *logits;         // [items, 256]
+    wide_ const *scales;         // [items]: inverse temperatures
+    wide_ *probabilities;        // one per choice, set
 };
 
 /**
@@ -128,6 +138,18 @@ struct kit_table_t {
     // y = x / |x|; a row of zeros stays zeros. Strides count elements. inverse_norm [rows] is kept for the backward.
     void (*normalize_rows)(lane_t &, std::size_t rows, std::size_t columns, std::size_t stride, wide x, float *y,
                            float *inverse_norm) noexcept;
+
+    // Late interaction (Khattab and Zaharia, arXiv:2004.12832): largest[c] is the largest inner product of query row c
+    // with any of `rows` rows that start `stride` elements apart; NaN where a product is not finite. The query is packed
+    // as [tokens, width] weights are: by `pack`, or as f32 by `pack_wide`.
+    void (*pack_wide)(wide source, packed_t target) noexcept;
+    void (*max_products)(lane_t &, std::size_t rows, std::size_t stride, narrow a, packed_t query,
+                         float *largest) noexcept;
+    void (*max_products_wide)(lane_t &, std::size_t rows, std::size_t stride, wide a, packed_t query,
+                              float *largest) noexcept;
+
+    // Per item: softmax over its choices of scale * logit; an item may have none.
+    void (*choices_softmax)(lane_t &, choices_softmax_t<float> const &) noexcept;
 
     void (*cast_rows)(lane_t &, std::size_t count, wide x, bf16_t *y) noexcept;
     void (*widen_rows)(lane_t &, std::size_t count, narrow x, float *y) noexcept;

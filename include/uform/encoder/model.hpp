@@ -25,11 +25,14 @@ class model_t {
     uform_scalar_t quantization = uform_scalar_bf16_k; // what the blocks' matrices are stored as: bf16 or e4m3
     packed_tower_t<kit_table_t> tower;
     rotary_table_t<float> rotary;
+    buffer_t<float> choice_scales; // [choice groups]: inverse temperatures; empty where none are stored
 
     /** Checks every tensor the model uses and packs it, sharing units out over the executor. */
     [[nodiscard]] failure_t load(checkpoint_t const &checkpoint, model_target_t const &target, executor_t &executor,
                                  uform_progress_t const &progress) noexcept;
-    std::size_t bytes() const noexcept { return sizeof(*this) + tower.bytes() + rotary.bytes(); }
+    std::size_t bytes() const noexcept {
+        return sizeof(*this) + tower.bytes() + rotary.bytes() + choice_scales.size() * sizeof(float);
+    }
 };
 
 } // namespace uform

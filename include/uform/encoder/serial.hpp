@@ -10,6 +10,7 @@
 #pragma once
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include <uform/encoder/kit.hpp>
@@ -45,6 +46,11 @@ struct kit {
     using quantized_t = std::conditional_t<stores_bytes, e4m3_t, narrow_t>;
 
     static wide_t load(e4m3_t x) noexcept { return widen(x); }
+    static wide_t load(wide_t x) noexcept
+        requires(!std::is_same_v<wide_t, narrow_t>)
+    {
+        return x;
+    }
     static quantized_t quantize(narrow_t x) noexcept {
         if constexpr (stores_bytes)
             return round_to_e4m3(widen(x));
@@ -55,7 +61,11 @@ struct kit {
     }
 
     static std::size_t pack_bytes(std::size_t outputs, std::size_t inputs, uform_scalar_t scalar) noexcept {
-        return outputs * inputs * (scalar == uform_scalar_e4m3_k ? sizeof(quantized_t) : sizeof(narrow_t));
+        std::size_t const narrow_bytes = scalar == uform_scalar_e4m3_k ? sizeof(quantized_t) : sizeof(narrow_t);
+        return outputs * inputs * (scalar == uform_scalar_f32_k ? sizeof(wide_t) : narrow_bytes);
+    }
+    static void pack_wide(wide source, packed_t target) noexcept {
+        std::copy_n(source, target.outputs * target.inputs, static_cast<wide_t *>(target.data));
     }
     static void pack(narrow source, std::size_t first, std::size_t count, packed_t target) noexcept {
         if (target.is_e4m3()) {
@@ -107,9 +117,8 @@ struct kit {
         multiply(lane, rows, a, w, [=](std::size_t cell, wide_t product) { y[cell] = store(product); });
     }
     static void gemm_wide(lane_t &lane, std::size_t rows, narrow a, packed_t w, wide addend, wide_t *y) noexcept {
-        multiply(lane, rows, a, w, [=](std::size_t cell, wide_t product) {
-            y[cell] = addend ? addend[cell] + product : product;
-        });
+        multiply(lane, rows, a, w,
+                 [=](std::size_t cell, wide_t product) { y[cell] = addend ? addend[cell] + product : product; });
     }
     static void gemm_backward_weight(lane_t &lane, std::size_t rows, std::size_t outputs, std::size_t inputs,
                                      narrow d_y, narrow a, wide_t *d_w_sum) noexcept {
@@ -365,6 +374,46 @@ struct kit {
             wide_t const inverse = real_of(squares) > 0 ? wide_t(1) / sqrt_of(squares) : wide_t(0);
             inverse_norm[row] = inverse;
             for (std::size_t i = 0; i < columns; ++i) y[row * stride + i] = x[row * stride + i] * inverse;
+        }
+    }
+
+    /** A maximum forgets a NaN, so products times zero are summed beside it: zero while all are finite. */
+    template <typename element_>
+    static void largest_products(std::size_t rows, std::size_t stride, element_ const *a, packed_t query,
+                                 wide_t *largest) noexcept {
+        element_ const *tokens = static_cast<element_ const *>(query.data);
+        for (std::size_t token = 0; token < query.outputs; ++token) {
+            wide_t top = -std::numeric_limits<wide_t>::infinity(), poison = 0;
+            for (std::size_t row = 0; row < rows; ++row) {
+                wide_t const product = dot(query.inputs, a + row * stride, tokens + token * query.inputs);
+                if (product > top) top = product;
+                poison += product * wide_t(0);
+            }
+            largest[token] = top + poison;
+        }
+    }
+
+    static void max_products(lane_t &, std::size_t rows, std::size_t stride, narrow a, packed_t query,
+                             wide_t *largest) noexcept {
+        largest_products(rows, stride, a, query, largest);
+    }
+    static void max_products_wide(lane_t &, std::size_t rows, std::size_t stride, wide a, packed_t query,
+                                  wide_t *largest) noexcept {
+        largest_products(rows, stride, a, query, largest);
+    }
+
+    static void choices_softmax(lane_t &, choices_softmax_t<wide_t> const &io) noexcept {
+        for (std::size_t item = 0; item < io.items.count(); ++item) {
+            std::size_t const first = io.items.offsets[item], last = io.items.offsets[item + 1];
+            if (first == last) continue;
+            wide logits = io.logits + item * byte_values_k;
+            auto top = real_of(io.scales[item] * logits[io.choices[first]]);
+            for (std::size_t i = first; i < last; ++i)
+                top = std::max(top, real_of(io.scales[item] * logits[io.choices[i]]));
+            wide_t sum = 0;
+            for (std::size_t i = first; i < last; ++i)
+                sum += io.probabilities[i] = exp_of(io.scales[item] * logits[io.choices[i]] - wide_t(top));
+            for (std::size_t i = first; i < last; ++i) io.probabilities[i] = io.probabilities[i] / sum;
         }
     }
 

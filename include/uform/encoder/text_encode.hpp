@@ -1,11 +1,9 @@
 /**
  *  @file text_encode.hpp
- *  @brief A batch of texts through a model: cut into chunks of whole items, each walked from bytes to landed rows.
- *
- *  Chunks are dealt to threads and run the whole tower without a barrier. An item too long to wait for is a chunk that
- *  the wide lane takes, its rows split within each operation. Neither changes a bit: operations split nothing they sum.
+ *  @brief A batch of texts through a model: chunks of whole items, each walked from bytes to landed rows.
  */
 #pragma once
+#include <uform/encoder/chunks.hpp>
 #include <uform/encoder/model.hpp>
 #include <uform/utilities/arguments.hpp>
 #include <uform/utilities/rows.hpp>

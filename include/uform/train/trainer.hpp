@@ -79,7 +79,8 @@ class trainer_t {
     failure_t place_moments(std::string_view moments) noexcept;
     std::uint64_t weights_fingerprint() const noexcept;
     failure_t write_moments(std::string_view path) const noexcept;
-    failure_t write_weights(std::string_view path, uform_progress_t const &progress) const noexcept;
+    /** `renamed`: whether the file took its place, be it that a flush failed after. */
+    failure_t write_weights(std::string_view path, uform_progress_t const &progress, bool &renamed) const noexcept;
 
     trainer_options_t options_;
     kit_table_t const *kit_ = nullptr;

@@ -78,6 +78,19 @@ inline std::size_t first_decrease(std::size_t const *offsets, std::size_t count)
     return 0;
 }
 
+/** Accepts `count + 1` offsets that never decrease. */
+template <literal_t field_>
+failure_t check_offsets(std::size_t const *offsets, std::size_t count) noexcept {
+    if (count > items_limit_k) return refuse<field_, " has more items than can be addressed">();
+    if (!offsets) return refuse<field_, ".offsets must not be NULL">();
+    std::size_t const at = first_decrease(offsets, count);
+    if (at == 0) return {};
+    failure_t failure = fail(uform_status_invalid_argument_k, joined_k<field_, ".offsets must not decrease">.text,
+                             "offsets[%zu] is %zu, offsets[%zu] is %zu", at - 1, offsets[at - 1], at, offsets[at]);
+    failure.item = at - 1;
+    return failure;
+}
+
 /** Accepts `count` items of `scalar`, or of no stated scalar. */
 template <literal_t field_>
 failure_t check_tape(uform_tape_view_t const &view, std::size_t count, uform_scalar_t scalar) noexcept {
@@ -85,21 +98,38 @@ failure_t check_tape(uform_tape_view_t const &view, std::size_t count, uform_sca
         return fail(uform_status_invalid_argument_k, joined_k<field_, ".scalar is not what the verb takes">.text,
                     "%s, not %s", name_of_scalar(view.scalar), name_of_scalar(scalar));
     if (count == 0) return {};
-    if (count > items_limit_k) return refuse<field_, " has more items than can be addressed">();
-    if (!view.offsets) return refuse<field_, ".offsets must not be NULL">();
-    if (std::size_t const at = first_decrease(view.offsets, count)) {
-        failure_t failure = fail(uform_status_invalid_argument_k, joined_k<field_, ".offsets must not decrease">.text,
-                                 "offsets[%zu] is %zu, offsets[%zu] is %zu", at - 1, view.offsets[at - 1], at,
-                                 view.offsets[at]);
-        failure.item = at - 1;
-        return failure;
-    }
+    if (failure_t const failure = check_offsets<field_>(view.offsets, count)) return failure;
     std::size_t const bytes = scalar == uform_scalar_f32_k ? sizeof(float) : 1; // no verb takes another tape
     if (view.offsets[count] > PTRDIFF_MAX / bytes) return refuse<field_, ".offsets end beyond any memory">();
     if (!view.data && view.offsets[count] != view.offsets[0])
         return refuse<field_, ".data must not be NULL where an item is not empty">();
     if (reinterpret_cast<std::uintptr_t>(view.data) % bytes)
         return refuse<field_, ".data is not aligned to its scalar">();
+    return {};
+}
+
+/** Accepts rows of vectors, at least one of them: a scalar that products take, a width, a stride that holds a row. */
+template <literal_t field_, typename view_>
+failure_t check_vectors(view_ const &view) noexcept {
+    std::size_t const bytes = uform_scalar_bytes(view.scalar);
+    switch (view.scalar) {
+    case uform_scalar_f32_k:
+    case uform_scalar_bf16_k:
+    case uform_scalar_f16_k:
+    case uform_scalar_i8_k: break;
+    default:
+        return fail(uform_status_invalid_argument_k, joined_k<field_, ".scalar must be f32, bf16, f16 or i8">.text,
+                    "%s", name_of_scalar(view.scalar));
+    }
+    if (view.count == 0) return refuse<field_, ".count is zero, and there is nothing to compare">(uform_status_shape_mismatch_k);
+    if (view.columns == 0) return refuse<field_, ".columns must be above zero">(uform_status_shape_mismatch_k);
+    if (!view.data) return refuse<field_, ".data must not be NULL">();
+    if (view.columns > PTRDIFF_MAX / bytes || view.stride < view.columns * bytes)
+        return fail(uform_status_shape_mismatch_k, joined_k<field_, ".stride is less than a row">.text,
+                    "%zu bytes for %zu columns", view.stride, view.columns);
+    if (view.stride % bytes || reinterpret_cast<std::uintptr_t>(view.data) % bytes)
+        return refuse<field_, ".data or .stride is not aligned to its scalar">();
+    if (view.count > PTRDIFF_MAX / view.stride) return refuse<field_, ".count is more rows than can be addressed">();
     return {};
 }
 

@@ -111,6 +111,7 @@ class checkpoint_writer_t {
                     std::span<metadata_entry_t const> metadata) noexcept;
     failure_t append(std::span<std::byte const> bytes) noexcept;
     failure_t commit() noexcept;
+    bool renamed() const noexcept { return file_.renamed(); }
 };
 
 } // namespace uform

@@ -49,6 +49,7 @@ struct cpuid_words_t {
     std::uint32_t leaf7_1_eax = 0;   // subleaf 1
     std::uint32_t leaf1e_1_eax = 0;  // subleaf 1: AMX
     std::uint64_t xcr0 = 0;          // zero where leaf1_ecx lacks OSXSAVE: reading it would fault
+    std::uint64_t permitted = 0;     // as xcr0: what of it, where a system grants it on demand, this process may use
 };
 
 struct class_row_t {

@@ -108,7 +108,11 @@ class executor_t {
         return deal.failure();
     }
 
-    /** Rewinds every lane and forgets their failures, as each call starts; merges scratch grown by the call before. */
+    /**
+     *  Rewinds every lane and forgets their failures, as each call starts; merges scratch grown by the call before. All
+     *  narrow lanes get as much as the largest: which worker meets the largest item is chance, and one that meets it
+     *  first after a thousand calls must not allocate then. What a lane never touches costs addresses, not memory.
+     */
     void reset_lanes() noexcept;
 
     /** True where deferred calls can be: it has a dispatcher. */

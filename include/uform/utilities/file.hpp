@@ -48,6 +48,7 @@ class input_file_t {
  */
 class replacing_file_t {
     int descriptor_ = -1;
+    bool renamed_ = false;
     buffer_t<char> path_, temporary_; // NUL-ended
 
     failure_t abandon(char const *message) noexcept;
@@ -62,6 +63,8 @@ class replacing_file_t {
     failure_t append(std::span<std::byte const> bytes) noexcept;
     /** Flushes the file to its device, renames it, and flushes the directory that now names it. */
     failure_t commit() noexcept;
+    /** Whether `commit` came as far as the rename; true where only a flush of the directory failed. */
+    bool renamed() const noexcept { return renamed_; }
     void discard() noexcept;
 };
 

@@ -37,7 +37,8 @@ class scratch_t {
     }
     mark_t mark() const noexcept { return {block_, used_}; }
     void rewind(mark_t mark) noexcept { block_ = mark.block, used_ = mark.used; }
-    void reset() noexcept;
+    /** Rewinds to the start, as one block of no less than `least` bytes. */
+    void reset(std::size_t least = 0) noexcept;
     std::size_t capacity() const noexcept;
     /** Where blocks opened from now on should come from. */
     void place(domains_t const &domains) noexcept { domains_ = domains; }

@@ -9,15 +9,15 @@
 #pragma once
 
 /**
- *  Rounds a BFloat16 value to E4M3, nearest even, saturating. Added to 2^20 times itself, a value of 8 significant bits
- *  keeps four, and the even one of two equally near, since 2^20 times it is an even multiple of the sum's last place;
- *  more bits than BFloat16's would not divide so. Below 2^-6 the last place must be 2^-9: 1.5 * 2^14 sees to that for
- *  both signs. A NaN survives as the second operand of a comparison. Zeros lose their sign, which no sum can tell.
+ *  Rounds a BFloat16 value to E4M3, nearest even, saturating. A sum with 2^20 |x| keeps four significant bits of x, and
+ *  of two values equally near the even one, since 2^20 times 8 bits is an even multiple of the sum's last place; more
+ *  bits than BFloat16's would not divide so. Below 2^-6 that place must be 2^-9, which 1.5 * 2^14 sees to for both
+ *  signs. A NaN survives as the second operand of a comparison. Zeros lose their sign, which no sum can tell.
  */
 inline f32x_t nearest_e4m3(f32x_t x) {
     x = larger(broadcast(-448.0f), smaller(broadcast(448.0f), x));
-    f32x_t const magnitude = larger(x, zero() - x), scaled = x * broadcast(0x1p20f);
-    f32x_t const shift = where_greater(magnitude, broadcast(0x1p-6f), scaled, broadcast(0x1.8p14f));
+    f32x_t const magnitude = larger(x * broadcast(0x1p20f), x * broadcast(-0x1p20f));
+    f32x_t const shift = larger(magnitude, broadcast(0x1.8p14f));
     return (x + shift) - shift;
 }
 

@@ -11,6 +11,7 @@
 /** Rounds sums to BFloat16 as they leave the registers. `partial_` guards the last panel's missing columns. */
 template <bool partial_>
 struct narrow_sink_t {
+    static constexpr bool continues_k = false;
     bf16_t *y;
     std::size_t stride, columns;
 
@@ -29,6 +30,7 @@ struct narrow_sink_t {
 
 template <bool partial_, bool adds_>
 struct wide_sink_t {
+    static constexpr bool continues_k = false;
     float const *addend;
     float *y;
     std::size_t stride, columns;
@@ -51,10 +53,15 @@ struct wide_sink_t {
     }
 };
 
-/** Rows of a block: a quarter of a megabyte of them, in whole tiles. */
-inline std::size_t block_rows(std::size_t depth) {
-    std::size_t const rows = least((std::size_t(1) << 17) / depth, 384) / tile_rows_k * tile_rows_k;
-    return rows ? rows : tile_rows_k;
+/**
+ *  Rows of a block: a quarter of a megabyte of them, in whole tiles. Half a megabyte where panels are expanded for every
+ *  block: at a depth of 2048 it halves what that costs, 16 % over BFloat16 down to 8 % on Genoa.
+ */
+inline std::size_t block_rows(std::size_t depth, bool is_e4m3) {
+    constexpr std::size_t step = multiplier_t<left_rows_t>::rows_k;
+    std::size_t const elements = std::size_t(1) << (is_e4m3 ? 18 : 17);
+    std::size_t const rows = least(elements / depth, 384) / step * step;
+    return rows ? rows : step;
 }
 
 /** What one thread computes: a rectangle of the answer, in rows and in panels. */
@@ -99,10 +106,11 @@ class operands_t {
 /** `sinks_` makes the sink of a panel's first row: `whole(column)` where all 64 columns exist, else `part(column)`. */
 template <typename sinks_>
 void multiply_rectangle(lane_t &worker, rectangle_t area, bf16_t const *a, packed_t w, sinks_ sinks) {
-    std::size_t const step = block_rows(w.inputs), pairs = divide_up(w.inputs, 2);
+    std::size_t const step = block_rows(w.inputs, w.is_e4m3()), pairs = divide_up(w.inputs, 2);
     scratch_scope_t scope(worker);
     operands_t operands;
     if (!operands.prepare(worker, w, least(step, area.last_row - area.first_row))) return;
+    multiplier_t<left_rows_t> multiplier;
     for (std::size_t first = area.first_row; first < area.last_row; first += step) {
         std::size_t const rows = least(area.last_row - first, step);
         left_rows_t const left = operands.left(a + first * w.inputs, rows);
@@ -110,9 +118,9 @@ void multiply_rectangle(lane_t &worker, rectangle_t area, bf16_t const *a, packe
             bf16_t const *right = operands.right(panel);
             std::size_t const column = panel * panel_columns_k;
             if (column + panel_columns_k <= w.outputs)
-                multiply_panel(rows, left, right, pairs, sinks.whole(first, column));
+                multiplier.multiply(rows, left, right, pairs, sinks.whole(first, column));
             else
-                multiply_panel(rows, left, right, pairs, sinks.part(first, column));
+                multiplier.multiply(rows, left, right, pairs, sinks.part(first, column));
         }
     }
 }
@@ -120,7 +128,7 @@ void multiply_rectangle(lane_t &worker, rectangle_t area, bf16_t const *a, packe
 /** Deals rows while every thread gets several tiles of them, else panels: short inputs still use the whole team. */
 template <typename sinks_>
 void multiply_packed(lane_t &lane, std::size_t rows, bf16_t const *a, packed_t w, sinks_ sinks) {
-    std::size_t const panels = divide_up(w.outputs, panel_columns_k), grain = 2 * tile_rows_k;
+    std::size_t const panels = divide_up(w.outputs, panel_columns_k), grain = 2 * multiplier_t<left_rows_t>::rows_k;
     if (rows >= lane.width() * grain || panels < 2)
         return lane.rows(rows, grain, [&](std::size_t first, std::size_t last, lane_t &worker) {
             multiply_rectangle(worker, {first, last, 0, panels}, a, w, sinks);

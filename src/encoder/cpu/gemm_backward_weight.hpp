@@ -3,16 +3,16 @@
  *  @brief Gradients of weights: `d_w_sum += d_y^T a`, a product whose depth is the batch's rows.
  *
  *  Both operands lie across the depth, so both are zipped into panels first: 512 rows at a time into scratch, then
- *  multiplied 128 rows at a time so that two panels fit the first-level cache. Every element's sum starts from what the
- *  buffer holds and walks the rows upwards, so neither blocking nor the number of threads changes it.
+ *  multiplied by as many rows at a time as the class likes. Every element's sum starts from what the buffer holds and
+ *  walks the rows upwards, so neither blocking nor the number of threads changes it.
  */
 #pragma once
 
 constexpr std::size_t zipped_rows_k = 512;
-constexpr std::size_t multiplied_rows_k = 128;
 
 /** Continues sums of a panel that has fewer than 64 columns. */
 struct edge_sums_sink_t {
+    static constexpr bool continues_k = true;
     float *sums;
     std::size_t stride, columns;
 
@@ -43,19 +43,22 @@ struct zipped_t {
     }
 };
 
-inline void multiply_zipped(zipped_t const &d_y, zipped_t const &a, std::size_t unit, std::size_t rows,
-                            float *d_w_sum) {
+using zipped_multiplier_t = multiplier_t<left_panel_t>;
+
+inline void multiply_zipped(zipped_multiplier_t &multiplier, zipped_t const &d_y, zipped_t const &a, std::size_t unit,
+                            std::size_t rows, float *d_w_sum) {
+    constexpr std::size_t step = zipped_multiplier_t::depth_k;
     std::size_t const output = unit / a.count() * panel_columns_k, input = unit % a.count() * panel_columns_k;
     std::size_t const outputs = least(d_y.columns - output, panel_columns_k), inputs = a.columns - input;
     float *sums = d_w_sum + output * a.columns + input;
-    for (std::size_t row = 0; row < rows; row += multiplied_rows_k) {
-        std::size_t const pairs = divide_up(least(rows - row, multiplied_rows_k), 2);
+    for (std::size_t row = 0; row < rows; row += step) {
+        std::size_t const pairs = divide_up(least(rows - row, step), 2);
         left_panel_t const left {d_y.panel(unit / a.count()) + row * panel_columns_k};
         bf16_t const *right = a.panel(unit % a.count()) + row * panel_columns_k;
         if (inputs >= panel_columns_k)
-            multiply_panel(outputs, left, right, pairs, sums_sink_t<true> {sums, a.columns});
+            multiplier.multiply(outputs, left, right, pairs, sums_sink_t<true> {sums, a.columns});
         else
-            multiply_panel(outputs, left, right, pairs, edge_sums_sink_t {sums, a.columns, inputs});
+            multiplier.multiply(outputs, left, right, pairs, edge_sums_sink_t {sums, a.columns, inputs});
     }
 }
 
@@ -70,10 +73,18 @@ void gemm_backward_weight(lane_t &lane, std::size_t rows, std::size_t outputs, s
         std::size_t const step = least(rows - row, zipped_rows_k);
         lane.rows(left.count() + right.count(), 1, [&](std::size_t first, std::size_t last, lane_t &) {
             for (std::size_t unit = first; unit < last; ++unit)
-                unit < left.count() ? left.zip(unit, row, step) : right.zip(unit - left.count(), row, step);
+                if (unit < left.count()) {
+                    left.zip(unit, row, step);
+                    zipped_multiplier_t::arrange_left(left.panel(unit), divide_up(step, 2));
+                } else {
+                    right.zip(unit - left.count(), row, step);
+                    zipped_multiplier_t::arrange_right(right.panel(unit - left.count()), divide_up(step, 2));
+                }
         });
         lane.rows(left.count() * right.count(), 1, [&](std::size_t first, std::size_t last, lane_t &) {
-            for (std::size_t unit = first; unit < last; ++unit) multiply_zipped(left, right, unit, step, d_w_sum);
+            zipped_multiplier_t multiplier;
+            for (std::size_t unit = first; unit < last; ++unit)
+                multiply_zipped(multiplier, left, right, unit, step, d_w_sum);
         });
     }
 }

@@ -19,6 +19,8 @@
 #include "attention_backward.hpp"
 #include "swiglu.hpp"
 #include "pool.hpp"
+#include "maxsim.hpp"
+#include "choices.hpp"
 
 inline kit_table_t table_from(kit_table_t table, char const *name) {
     table.name = name;
@@ -42,6 +44,10 @@ inline kit_table_t table_from(kit_table_t table, char const *name) {
     table.pool = pool;
     table.pool_backward = pool_backward;
     table.normalize_rows = normalize_rows;
+    table.pack_wide = pack_wide;
+    table.max_products = max_products;
+    table.max_products_wide = max_products_wide;
+    table.choices_softmax = choices_softmax;
     table.cast_rows = cast_rows;
     table.widen_rows = widen_rows;
     return table;

@@ -5,6 +5,7 @@
 #pragma once
 
 std::size_t pack_bytes(std::size_t outputs, std::size_t inputs, uform_scalar_t scalar) noexcept {
+    if (scalar == uform_scalar_f32_k) return round_up(outputs, panel_columns_k) * inputs * sizeof(float);
     std::size_t const bytes = scalar == uform_scalar_e4m3_k ? sizeof(e4m3_t) : sizeof(bf16_t);
     return divide_up(outputs, panel_columns_k) * panel_elements(inputs) * bytes;
 }

@@ -50,9 +50,29 @@ struct left_panel_t {
     void next() { data += panel_stride_k; }
 };
 
+/** Operands in float: a panel is [depth][64 columns], and a unit is one depth instead of a pair of them. */
+struct wide_rows_t {
+    float const *data;
+    std::size_t stride;
+
+    float const *at(std::size_t row) const { return data + row * stride; }
+    wide_rows_t from(std::size_t row) const { return {data + row * stride, stride}; }
+    void next() { ++data; }
+};
+inline f32x_t load_right(float const *x) { return load(x); }
+inline f32x_t broadcast_pair(float const *x) { return broadcast(*x); }
+inline f32x_t add_product(f32x_t sum_f32x, f32x_t left_f32x, f32x_t right_f32x) {
+    return multiply_add(left_f32x, right_f32x, sum_f32x);
+}
+
+/** Elements of one column in one unit of a panel. */
+constexpr std::size_t unit_of(bf16_t const *) { return 2; }
+constexpr std::size_t unit_of(float const *) { return 1; }
+
 /** Sums kept in memory between calls, in float. `adds_` continues them, otherwise they are set. */
 template <bool adds_>
 struct sums_sink_t {
+    static constexpr bool continues_k = adds_;
     float *sums; // [rows, 64] at `stride`
     std::size_t stride;
 
@@ -65,25 +85,26 @@ struct sums_sink_t {
 };
 
 /** The tile itself: up to 24 accumulators live in registers, so both loops over them must unroll completely. */
-template <std::size_t rows_, std::size_t vectors_, typename left_, typename sink_>
-void multiply_tile(left_ left, bf16_t const *panel, std::size_t pairs, sink_ sink) {
+template <std::size_t rows_, std::size_t vectors_, typename left_, typename element_, typename sink_>
+void multiply_tile(left_ left, element_ const *panel, std::size_t units, sink_ sink) {
+    constexpr std::size_t unit = unit_of(static_cast<element_ const *>(nullptr));
     f32x_t sums_f32x[rows_][vectors_];
 #pragma GCC unroll 16
     for (std::size_t row = 0; row < rows_; ++row)
 #pragma GCC unroll 16
         for (std::size_t vector = 0; vector < vectors_; ++vector)
             sums_f32x[row][vector] = sink.start(row, vector * lanes_k);
-    for (std::size_t pair = 0; pair < pairs; ++pair, left.next(), panel += panel_stride_k) {
-        right_t right_bf16x[vectors_];
+    for (std::size_t i = 0; i < units; ++i, left.next(), panel += unit * panel_columns_k) {
+        decltype(load_right(panel)) right[vectors_];
 #pragma GCC unroll 16
         for (std::size_t vector = 0; vector < vectors_; ++vector)
-            right_bf16x[vector] = load_right(panel + vector * 2 * lanes_k);
+            right[vector] = load_right(panel + vector * unit * lanes_k);
 #pragma GCC unroll 16
         for (std::size_t row = 0; row < rows_; ++row) {
-            pair_t const left_bf16x = broadcast_pair(left.at(row));
+            auto const broadcast_left = broadcast_pair(left.at(row));
 #pragma GCC unroll 16
             for (std::size_t vector = 0; vector < vectors_; ++vector)
-                sums_f32x[row][vector] = add_product(sums_f32x[row][vector], left_bf16x, right_bf16x[vector]);
+                sums_f32x[row][vector] = add_product(sums_f32x[row][vector], broadcast_left, right[vector]);
         }
     }
 #pragma GCC unroll 16
@@ -93,38 +114,59 @@ void multiply_tile(left_ left, bf16_t const *panel, std::size_t pairs, sink_ sin
             sink.finish(row, vector * lanes_k, sums_f32x[row][vector]);
 }
 
-template <std::size_t rows_, std::size_t vectors_, typename left_, typename sink_>
-void multiply_rows(std::size_t rows, left_ left, bf16_t const *panel, std::size_t pairs, sink_ sink) {
+template <std::size_t rows_, std::size_t vectors_, typename left_, typename element_, typename sink_>
+void multiply_rows(std::size_t rows, left_ left, element_ const *panel, std::size_t units, sink_ sink) {
     if constexpr (rows_ > 1)
-        if (rows < rows_) return multiply_rows<rows_ - 1, vectors_>(rows, left, panel, pairs, sink);
-    multiply_tile<rows_, vectors_>(left, panel, pairs, sink);
+        if (rows < rows_) return multiply_rows<rows_ - 1, vectors_>(rows, left, panel, units, sink);
+    multiply_tile<rows_, vectors_>(left, panel, units, sink);
 }
 
-template <std::size_t vectors_, typename left_, typename sink_>
-void multiply_columns(std::size_t rows, std::size_t vectors, left_ left, bf16_t const *panel, std::size_t pairs,
+template <std::size_t vectors_, typename left_, typename element_, typename sink_>
+void multiply_columns(std::size_t rows, std::size_t vectors, left_ left, element_ const *panel, std::size_t units,
                       sink_ sink) {
     if constexpr (vectors_ > 1)
-        if (vectors < vectors_) return multiply_columns<vectors_ - 1>(rows, vectors, left, panel, pairs, sink);
+        if (vectors < vectors_) return multiply_columns<vectors_ - 1>(rows, vectors, left, panel, units, sink);
     for (std::size_t row = 0; row < rows; row += tile_rows_k)
-        multiply_rows<tile_rows_k, vectors_>(least(rows - row, tile_rows_k), left.from(row), panel, pairs,
+        multiply_rows<tile_rows_k, vectors_>(least(rows - row, tile_rows_k), left.from(row), panel, units,
                                              sink.from(row, 0));
 }
 
 /** All 64 columns of a panel. */
-template <typename left_, typename sink_>
-void multiply_panel(std::size_t rows, left_ left, bf16_t const *panel, std::size_t pairs, sink_ sink) {
+template <typename left_, typename element_, typename sink_>
+void multiply_panel(std::size_t rows, left_ left, element_ const *panel, std::size_t units, sink_ sink) {
     for (std::size_t column = 0; column < panel_columns_k; column += tile_vectors_k * lanes_k)
         for (std::size_t row = 0; row < rows; row += tile_rows_k)
             multiply_rows<tile_rows_k, tile_vectors_k>(least(rows - row, tile_rows_k), left.from(row),
-                                                       panel + 2 * column, pairs, sink.from(row, column));
+                                                       panel + unit_of(panel) * column, units, sink.from(row, column));
 }
 
 /** The first `columns` of a panel, rounded up to whole vectors: what a short item's keys need. */
-template <typename left_, typename sink_>
-void multiply_panel(std::size_t rows, std::size_t columns, left_ left, bf16_t const *panel, std::size_t pairs,
+template <typename left_, typename element_, typename sink_>
+void multiply_panel(std::size_t rows, std::size_t columns, left_ left, element_ const *panel, std::size_t units,
                     sink_ sink) {
     constexpr std::size_t step = tile_vectors_k * lanes_k;
     for (std::size_t column = 0; column < columns; column += step)
         multiply_columns<tile_vectors_k>(rows, divide_up(least(columns - column, step), lanes_k), left,
-                                         panel + 2 * column, pairs, sink.from(0, column));
+                                         panel + unit_of(panel) * column, units, sink.from(0, column));
 }
+
+/**
+ *  Multiplies rows of a left operand by whole panels, one panel after another. A class with a unit for matrices steps
+ *  in here, and only here: it specializes this template for the left operands it takes, after this header and before
+ *  the kernels. One is made on the thread and for the work that it serves, so it may prepare that unit and leave it as
+ *  it was. A sink's `continues_k` says whether sums start from what `start` answers, or at zero.
+ */
+template <typename left_>
+struct multiplier_t {
+    static constexpr std::size_t rows_k = tile_rows_k; // rows are best dealt in multiples of these
+    static constexpr std::size_t depth_k = 128;        // zipped rows of one product: two panels fit the L1 cache
+
+    /** Panels of an operand that is zipped from rows, just written: what a specialization wants in another order. */
+    static void arrange_left(bf16_t *, std::size_t) {}
+    static void arrange_right(bf16_t *, std::size_t) {}
+
+    template <typename sink_>
+    void multiply(std::size_t rows, left_ left, bf16_t const *panel, std::size_t pairs, sink_ sink) {
+        multiply_panel(rows, left, panel, pairs, sink);
+    }
+};
