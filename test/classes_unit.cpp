@@ -155,10 +155,10 @@ TEST(classes, tiles_are_the_systems_to_refuse) {
         resolve_class(uform_cpu_class_intel_sapphire_rapids_k, all_kernels, resolved, features_of(words));
     EXPECT_EQ(failure.status, uform_status_unsupported_k);
     EXPECT_STREQ(failure.detail, "intel-sapphire-rapids lacks the system's support for tiles");
-    EXPECT_FALSE(resolve_class(uform_cpu_class_derived_k, has_kernels, resolved, features_of(words)));
+    EXPECT_FALSE(resolve_class(uform_cpu_class_derived_k, all_kernels, resolved, features_of(words)));
     EXPECT_EQ(resolved, uform_cpu_class_amd_genoa_k);
     words.permitted = 0x600e7;
-    EXPECT_FALSE(resolve_class(uform_cpu_class_derived_k, has_kernels, resolved, features_of(words)));
+    EXPECT_FALSE(resolve_class(uform_cpu_class_derived_k, all_kernels, resolved, features_of(words)));
     EXPECT_EQ(resolved, uform_cpu_class_intel_sapphire_rapids_k);
 }
 
