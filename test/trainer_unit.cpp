@@ -14,10 +14,17 @@
 
 namespace {
 
+/** Everything the tests write, gone with the program. */
+struct folder_t {
+    std::filesystem::path const path =
+        std::filesystem::temp_directory_path() / ("uform-trainer-" + std::to_string(::getpid()));
+    folder_t() { std::filesystem::create_directories(path); }
+    ~folder_t() { std::filesystem::remove_all(path); }
+};
+
 std::string temporary(char const *name) {
-    return (std::filesystem::temp_directory_path() /
-            (std::string("uform-trainer-") + std::to_string(::getpid()) + "-" + name))
-        .string();
+    static folder_t const folder;
+    return (folder.path / name).string();
 }
 uform_bytes_view_t view(std::string const &text) {
     return {reinterpret_cast<unsigned char const *>(text.data()), text.size()};
