@@ -139,7 +139,7 @@ features_t read_machine() noexcept {
     int const length = bit(capabilities, 22) ? prctl(PR_SVE_GET_VL) : -1;
     if (length >= 0 && (length & PR_SVE_VL_LEN_MASK) == 32) features |= feature_sve_256_k;
     if (bit(more, 1)) features |= feature_sve2_k;
-    if (bit(more, 14)) features |= feature_arm_bf16_k;
+    if (bit(more, 14) && bit(more, 12)) features |= feature_arm_bf16_k; // of both Advanced SIMD and SVE
     return features;
 #elif defined(__aarch64__)
     return feature_neon_k;
