@@ -142,7 +142,8 @@ int main(int count, char **values) {
             for (std::size_t threads : {1, 2}) {
                 bool const in_table = tier.in_table && work.in_table;
                 if (arguments.only == "table" && !in_table) continue;
-                if (arguments.only == "classes" && !(work.in_classes && threads == 2)) continue;
+                if (!arguments.only.empty() && threads != 2) continue;
+                if (arguments.only == "classes" && !work.in_classes) continue;
                 encoder_t const encoder(threads);
                 std::vector<peer_t *> ready;
                 if (in_table) ready = peers_for(peers, folder, encoder, model, work.texts, threads);

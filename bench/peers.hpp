@@ -130,10 +130,13 @@ compared_t measure_in_turn(class_t const &each, std::size_t threads, double flop
                            std::vector<peer_t *> const &peers, body_ const &body) {
     constexpr double least_seconds = 0.03;
     constexpr unsigned settle_microseconds = 5000; // idle threads of the one before watch for work this long at most
-    body();                                        // warms caches and scratch
-    double const start = wall_now();
-    body();
-    auto const repeats = std::size_t(std::max(1.0, std::ceil(least_seconds / (wall_now() - start))));
+    double spent = 0;
+    for (int warm = 0; warm < 2 && spent < least_seconds; ++warm) { // of a short run, the second tells its time
+        double const start = wall_now();
+        body();
+        spent = wall_now() - start;
+    }
+    auto const repeats = std::size_t(std::max(1.0, std::ceil(least_seconds / spent)));
     std::vector<std::vector<double>> shares(peers.size());
     run_t const ours = measure_wall(
         each, threads, flops, rounds, [&] { body(); }, repeats,

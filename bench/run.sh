@@ -5,7 +5,7 @@
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 
-runs=3 rounds=5 json=
+runs=3 rounds=3 json=
 while [ $# -gt 0 ]; do
     case $1 in
     --quick) runs=1 rounds=1 ;;

@@ -45,13 +45,12 @@ struct run_t {
     double seconds, share, cpu_share, peak; // medians
 };
 
-/** Medians over `rounds` of a body that does `flops` operations on `threads` threads, repeated within a round; what
- *  `others` does with the round's peak comes after. */
+/** Medians over `rounds` of a body that does `flops` operations on `threads` threads, warm by now and repeated within a
+ *  round; what `others` does with the round's peak comes after. */
 template <typename body_, typename others_>
 run_t measure_wall(class_t const &each, std::size_t threads, double flops, std::size_t rounds, body_ const &body,
                    std::size_t repeats, others_ const &others) {
     std::vector<double> seconds, shares, cpu_shares, peaks;
-    body();
     for (std::size_t round = 0; round < rounds; ++round) {
         double const peak = team_peak(each, threads), cpu = process_seconds(), start = wall_now();
         for (std::size_t i = 0; i < repeats; ++i) body();
@@ -67,6 +66,7 @@ run_t measure_wall(class_t const &each, std::size_t threads, double flops, std::
 }
 template <typename body_>
 run_t measure_wall(class_t const &each, std::size_t threads, double flops, std::size_t rounds, body_ const &body) {
+    body();
     return measure_wall(each, threads, flops, rounds, body, 1, [](double) {});
 }
 
