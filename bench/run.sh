@@ -30,10 +30,11 @@ has_onnxruntime() {
         build/onnx/bin/pip install --quiet onnx onnxruntime >>"$results/install" 2>&1 ||
         { skipped+=("onnxruntime: $(tail -n 1 "$results/install")") && false; }
 }
-targets=(bench_product bench_attention bench_encode bench_train) products=() towers=()
+targets=(bench_product bench_attention bench_encode bench_train) products=() towers=() steps=()
 ! has_package libdnnl-dev oneDNN || { targets+=(peer_onednn) && products+=(--peer build/release/bin/peer_onednn); }
 ! has_package libopenblas-dev OpenBLAS || { targets+=(peer_openblas) && products+=(--peer build/release/bin/peer_openblas); }
-! has_package python3-torch PyTorch || towers+=(--peer "$python bench/peers/torch_tower.py")
+! has_package python3-torch PyTorch || steps+=(--peer "$python bench/peers/torch_tower.py")
+towers+=("${steps[@]}")
 ! has_onnxruntime || towers+=(--peer "build/onnx/bin/python bench/peers/onnx_tower.py")
 { cmake --preset release && cmake --build --preset release --target "${targets[@]}"; } >"$results/build" 2>&1 ||
     { tail -n 30 "$results/build" >&2 && exit 1; }
@@ -56,7 +57,7 @@ for ((i = 1; i <= runs; ++i)); do
     run product "product.$i" --class "${classes[0]}" --only table "${products[@]}"
     run attention "attention.$i" --class "${classes[0]}"
     run encode "encode.$i" --class "${classes[0]}" --only table "${towers[@]}"
-    run train "train.$i" --class "${classes[0]}" --only table "${towers[@]}"
+    run train "train.$i" --class "${classes[0]}" --only table "${steps[@]}"
     for class in "${classes[@]:1}"; do
         run product "product.$class.$i" --class "$class" --only classes
         run encode "encode.$class.$i" --class "$class" --only classes
