@@ -13,34 +13,6 @@ namespace {
 
 using namespace bench;
 
-struct encoder_t {
-    uform_executor_t executor;
-    uform_arena_t arena = nullptr;
-
-    explicit encoder_t(std::size_t threads) : executor(executor_of(threads)) {
-        uform_outcome_t outcome;
-        uform_arena_init_t call {};
-        call.arena = &arena, call.executor = executor, call.outcome = &outcome;
-        uform_arena_init(&call);
-        demand(outcome, "uform_arena_init");
-    }
-    ~encoder_t() {
-        uform_arena_free(arena);
-        uform_executor_free(executor);
-    }
-    uform_rows_t encode(uform_model_t model, texts_t const &texts) const {
-        uform_outcome_t outcome;
-        uform_rows_t rows {};
-        uform_text_encode_t call {};
-        call.model = model, call.executor = executor, call.outcome = &outcome, call.count = texts.count();
-        call.texts.data = texts.data.data(), call.texts.offsets = texts.offsets.data();
-        call.embeddings = &rows, call.arena = arena;
-        uform_text_encode(&call);
-        demand(outcome, "uform_text_encode");
-        return rows;
-    }
-};
-
 /** Cosines to the serial class: a tower of 12 blocks rounds about 150 times to 2^-9 each side. */
 void verify(class_t const &each, std::size_t hidden, std::size_t depth, uform_scalar_t quantization) {
     texts_t texts;
@@ -62,11 +34,6 @@ void verify(class_t const &each, std::size_t hidden, std::size_t depth, uform_sc
     uform_model_free(serial);
 }
 
-texts_t items_of(std::size_t length, std::size_t tokens) {
-    texts_t texts;
-    for (std::size_t i = 0; i < tokens / length; ++i) texts.add(length);
-    return texts;
-}
 texts_t mixed_items(std::size_t tokens) { // 64 ... 512, in a fixed shuffle
     texts_t texts;
     for (std::size_t i = 0; texts.data.size() < tokens; ++i)
@@ -76,7 +43,7 @@ texts_t mixed_items(std::size_t tokens) { // 64 ... 512, in a fixed shuffle
 
 /** Peers whose embeddings of these texts by the model in the folder point where ours do, both being rounded throughout. */
 std::vector<rival_t *> peers_for(peers_t const &peers, folder_t const &folder, encoder_t const &encoder,
-                                uform_model_t model, texts_t const &texts, std::size_t threads) {
+                                 uform_model_t model, texts_t const &texts, std::size_t threads) {
     uform_rows_t const rows = encoder.encode(model, texts);
     std::size_t const hidden = rows.columns, length = texts.offsets[1];
     std::vector<float> answer(texts.count() * hidden);

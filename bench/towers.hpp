@@ -164,6 +164,41 @@ struct texts_t {
     }
 };
 
+inline texts_t items_of(std::size_t length, std::size_t tokens) {
+    texts_t texts;
+    for (std::size_t i = 0; i < tokens / length; ++i) texts.add(length);
+    return texts;
+}
+
+/** An executor of its own with an arena, as a caller keeps them. */
+struct encoder_t {
+    uform_executor_t executor;
+    uform_arena_t arena = nullptr;
+
+    explicit encoder_t(std::size_t threads) : executor(executor_of(threads)) {
+        uform_outcome_t outcome;
+        uform_arena_init_t call {};
+        call.arena = &arena, call.executor = executor, call.outcome = &outcome;
+        uform_arena_init(&call);
+        demand(outcome, "uform_arena_init");
+    }
+    ~encoder_t() {
+        uform_arena_free(arena);
+        uform_executor_free(executor);
+    }
+    uform_rows_t encode(uform_model_t model, texts_t const &texts) const {
+        uform_outcome_t outcome;
+        uform_rows_t rows {};
+        uform_text_encode_t call {};
+        call.model = model, call.executor = executor, call.outcome = &outcome, call.count = texts.count();
+        call.texts.data = texts.data.data(), call.texts.offsets = texts.offsets.data();
+        call.embeddings = &rows, call.arena = arena;
+        uform_text_encode(&call);
+        demand(outcome, "uform_text_encode");
+        return rows;
+    }
+};
+
 /** Names of peers, and the share of the same peak that each reached. */
 using shares_t = std::vector<std::pair<std::string, double>>;
 

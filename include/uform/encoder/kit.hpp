@@ -152,7 +152,7 @@ struct kit_table_t {
     void (*choices_softmax)(lane_t &, choices_softmax_t<float> const &) noexcept;
 
     void (*cast_rows)(lane_t &, std::size_t count, wide x, bf16_t *y) noexcept;
-    void (*widen_rows)(lane_t &, std::size_t count, narrow x, float *y) noexcept;
+    void (*widen_f16)(lane_t &, std::size_t count, std::uint16_t const *x, float *y) noexcept; // exact
 };
 
 /** The table of `class_`, or null where this build has no kernels for it. Whether the machine runs it is another

@@ -15,6 +15,7 @@
 
 #include <uform/encoder/kit.hpp>
 #include <uform/utilities/elementary.hpp>
+#include <uform/utilities/rows.hpp>
 
 namespace uform::serial {
 
@@ -420,8 +421,8 @@ struct kit {
     static void cast_rows(lane_t &, std::size_t count, wide x, narrow_t *y) noexcept {
         for (std::size_t i = 0; i < count; ++i) y[i] = store(x[i]);
     }
-    static void widen_rows(lane_t &, std::size_t count, narrow x, wide_t *y) noexcept {
-        for (std::size_t i = 0; i < count; ++i) y[i] = load(x[i]);
+    static void widen_f16(lane_t &, std::size_t count, std::uint16_t const *x, wide_t *y) noexcept {
+        for (std::size_t i = 0; i < count; ++i) y[i] = wide_t(uform::widen_f16(x[i]));
     }
 };
 

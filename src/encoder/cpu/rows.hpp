@@ -35,6 +35,16 @@ struct add_step_t {
     }
 };
 
+struct widen_f16_step_t {
+    std::uint16_t const *x;
+    float *y;
+
+    template <typename span_>
+    void operator()(std::size_t i, span_ span) const {
+        store(y + i, load_f16(x + i, span), span);
+    }
+};
+
 struct scale_step_t {
     float const *x;
     float *y;
@@ -52,9 +62,9 @@ void cast_rows(lane_t &lane, std::size_t count, float const *x, bf16_t *y) noexc
     });
 }
 
-void widen_rows(lane_t &lane, std::size_t count, bf16_t const *x, float *y) noexcept {
+void widen_f16(lane_t &lane, std::size_t count, std::uint16_t const *x, float *y) noexcept {
     lane.rows(count, 4096, [=](std::size_t first, std::size_t last, lane_t &) {
-        each_vector(last - first, widen_step_t {x + first, y + first});
+        each_vector(last - first, widen_f16_step_t {x + first, y + first});
     });
 }
 
