@@ -86,6 +86,13 @@ inline float append_scalar(float x, uform_scalar_t scalar, std::string &bytes) {
     return append(x), x;
 }
 
+/** As many values of [-1, 1] as a scalar, none of them special. */
+inline std::string drawn_vectors(std::size_t elements, uform_scalar_t scalar) {
+    std::string bytes;
+    for (std::size_t i = 0; i < elements; ++i) append_scalar(float(i * 7919 % 255) / 127 - 1, scalar, bytes);
+    return bytes;
+}
+
 /** Threads, none meaning the test's own, and an arena. */
 class caller_t {
   public:

@@ -22,8 +22,7 @@
 #include <string>
 #include <vector>
 
-#include <uform/utilities/rows.hpp>
-
+#include "caller_fixture.hpp"
 #include "checkpoint_fixture.hpp"
 #include "watched_allocations.hpp"
 
@@ -74,22 +73,12 @@ bool is_poisoned(output_ const &output) {
     return std::memcmp(&output, &poisoned, sizeof(output)) == 0;
 }
 
-struct tape_t {
-    std::string data;
-    std::vector<std::size_t> offsets {0};
-    explicit tape_t(std::vector<std::string> const &texts) {
-        for (auto const &text : texts) data += text, offsets.push_back(data.size());
-    }
-    uform_tape_view_t view() const { return {data.data(), offsets.data(), uform_scalar_u8_k}; }
-    std::size_t count() const { return offsets.size() - 1; }
-};
-
 /** One text that every executor takes whole, on all of its threads, and enough short ones for many chunks. */
-tape_t mixed_texts() {
+text_tape_t mixed_texts() {
     std::vector<std::string> texts {std::string(400, 'w')};
     for (int i = 0; i < 60; ++i) texts.push_back("text number " + std::to_string(i * 7919));
     texts.emplace_back();
-    return tape_t(texts);
+    return text_tape_t(texts);
 }
 
 model_options_t model_options() {
@@ -153,51 +142,34 @@ class scene_t {
 
 /** Texts through a model. */
 class encode_scene_t : public scene_t {
-    tape_t const tape_ = mixed_texts();
+    text_tape_t const tape_ = mixed_texts();
     uform_executor_t executor_;
     uform_arena_t arena_ = make_arena(executor_);
     uform_model_t model_;
-    uform_rows_t embeddings_;
-    uform_rows_tape_t states_, vectors_;
-    uform_text_encode_stats_t stats_;
+    text_outputs_t outputs_;
     int surfaces_;
     uform_completion_t completion_;
 
   public:
-    enum surfaces_t { embeddings_k = 1, states_k = 2, vectors_k = 4, all_k = 7 };
-
     explicit encode_scene_t(uform_executor_t executor, int surfaces = all_k, uform_completion_t completion = 0,
                             uform_model_t model = world().model)
         : executor_(executor), model_(model), surfaces_(surfaces), completion_(completion) {}
     ~encode_scene_t() override { uform_arena_free(arena_), uform_executor_free(executor_); }
 
     void call(refusals_t refusals) override {
-        poison(embeddings_), poison(states_), poison(vectors_), poison(stats_);
-        uform_text_encode_t call {};
-        call.model = model_, call.executor = executor_, call.outcome = &outcome, call.completion = completion_;
-        call.texts = tape_.view(), call.count = tape_.count(), call.arena = arena_, call.stats = &stats_;
-        call.embeddings = surfaces_ & embeddings_k ? &embeddings_ : nullptr;
-        call.states = surfaces_ & states_k ? &states_ : nullptr;
-        call.token_vectors = surfaces_ & vectors_k ? &vectors_ : nullptr;
+        poison(outputs_);
+        uform_text_encode_t call = outputs_.ask(model_, tape_, surfaces_);
+        call.executor = executor_, call.outcome = &outcome, call.completion = completion_, call.arena = arena_;
         invoke(uform_text_encode, call, refusals);
     }
-    bool untouched() const override {
-        return is_poisoned(embeddings_) && is_poisoned(states_) && is_poisoned(vectors_) && is_poisoned(stats_);
-    }
-    std::string answer() override {
-        std::string bytes = std::to_string(stats_.tokens);
-        auto const add = [&](auto const &rows) { bytes.append((char const *)rows.data, rows.count * rows.stride); };
-        if (surfaces_ & embeddings_k) add(embeddings_);
-        if (surfaces_ & states_k) add(states_);
-        if (surfaces_ & vectors_k) add(vectors_);
-        return bytes;
-    }
+    bool untouched() const override { return is_poisoned(outputs_); }
+    std::string answer() override { return std::to_string(outputs_.stats.tokens) + outputs_.bytes(surfaces_); }
 };
 
 /** A byte for each text, of up to seventy legal ones; some have none. */
 class choose_scene_t : public scene_t {
-    tape_t const texts_ = mixed_texts();
-    tape_t choices_ {{}};
+    text_tape_t const texts_ = mixed_texts();
+    text_tape_t choices_;
     std::vector<std::uint32_t> groups_;
     uform_executor_t executor_;
     uform_arena_t arena_ = make_arena(executor_);
@@ -209,8 +181,9 @@ class choose_scene_t : public scene_t {
     explicit choose_scene_t(std::size_t threads, uform_completion_t completion = 0)
         : executor_(make_executor(threads)), completion_(completion) {
         for (std::size_t i = 0; i < texts_.count(); ++i) {
-            for (std::size_t byte = 0; byte < i * 29 % 71; ++byte) choices_.data.push_back(char(byte * 3 + i));
-            choices_.offsets.push_back(choices_.data.size()), groups_.push_back(i % 2);
+            std::string legal;
+            for (std::size_t byte = 0; byte < i * 29 % 71; ++byte) legal.push_back(char(byte * 3 + i));
+            choices_.append(legal), groups_.push_back(i % 2);
         }
     }
     ~choose_scene_t() override { uform_arena_free(arena_), uform_executor_free(executor_); }
@@ -224,27 +197,8 @@ class choose_scene_t : public scene_t {
         invoke(uform_text_choose, call, refusals);
     }
     bool untouched() const override { return is_poisoned(probabilities_) && is_poisoned(stats_); }
-    std::string answer() override {
-        std::string bytes = std::to_string(stats_.tokens);
-        return bytes.append((char const *)probabilities_.data, probabilities_.count * probabilities_.stride);
-    }
+    std::string answer() override { return std::to_string(stats_.tokens) + bytes_of_rows(probabilities_); }
 };
-
-/** Vectors of any scalar, as bytes. */
-std::string drawn_vectors(std::size_t elements, uform_scalar_t scalar) {
-    std::string bytes;
-    for (std::size_t i = 0; i < elements; ++i) {
-        float const x = float(i * 7919 % 255) / 127 - 1;
-        std::uint16_t const narrow = scalar == uform_scalar_f16_k ? round_to_f16(x) : round_to_bf16(x).bits;
-        if (scalar == uform_scalar_f32_k)
-            bytes.append(reinterpret_cast<char const *>(&x), sizeof(x));
-        else if (scalar == uform_scalar_i8_k)
-            bytes.push_back(char(127 * x));
-        else
-            bytes.append(reinterpret_cast<char const *>(&narrow), sizeof(narrow));
-    }
-    return bytes;
-}
 
 /** Documents shorter and longer than a block of staged rows, of a width that kernels stage as well. Rows are so wide that
  *  every claim of theirs opens a block of scratch of its own. */
@@ -278,12 +232,12 @@ class rerank_scene_t : public scene_t {
         invoke(uform_rerank, call, refusals);
     }
     bool untouched() const override { return is_poisoned(scores_); }
-    std::string answer() override { return {(char const *)scores_.data, scores_.count * scores_.stride}; }
+    std::string answer() override { return bytes_of_rows(scores_); }
 };
 
 /** What the shared model, or another, answers on an executor that is handed over. */
 std::string encode_on(uform_executor_t executor, uform_model_t model = world().model) {
-    encode_scene_t scene(executor, encode_scene_t::embeddings_k, uform_completion_blocking_k, model);
+    encode_scene_t scene(executor, embeddings_k, uform_completion_blocking_k, model);
     scene.call({});
     EXPECT_EQ(scene.outcome.status, uform_status_success_k) << scene.outcome.message;
     return scene.answer();
@@ -391,8 +345,8 @@ struct run_t {
     uform_executor_t executor;
     uform_objective_t objective;
     uform_trainer_t trainer = nullptr;
-    tape_t contents {{"one", "two", "three", "a text that is cut, being longer than a row of the batch", "five", "six",
-                      "uno", "dos", "tres", "cuatro", "cinco", "seis"}};
+    text_tape_t contents {{"one", "two", "three", "a text that is cut, being longer than a row of the batch", "five",
+                           "six", "uno", "dos", "tres", "cuatro", "cinco", "seis"}};
 
     explicit run_t(std::size_t threads, uform_objective_t objective = uform_objective_joint_k,
                    uform_cpu_class_t cpu_class = 0)
@@ -507,8 +461,7 @@ class step_scene_t : public scene_t {
     bool untouched() const override { return is_poisoned(embeddings_) && is_poisoned(stats_); }
     std::string answer() override {
         std::string bytes(reinterpret_cast<char const *>(&stats_), sizeof(stats_));
-        if (run_.objective != uform_objective_masked_k)
-            bytes.append((char const *)embeddings_.data, embeddings_.count * embeddings_.stride);
+        if (run_.objective != uform_objective_masked_k) bytes += bytes_of_rows(embeddings_);
         return bytes + run_.saved();
     }
 };
@@ -573,17 +526,15 @@ std::vector<verb_t> verbs() {
         row<load_scene_t>("model_load_ram_e4m3_3_queued", std::size_t(3), queued, e4m3),
         row<load_scene_t>("model_load_ram_buffer_e4m3", std::size_t(2), std::size_t(32), e4m3),
         row<load_scene_t>("model_load_ram_buffer_e4m3_unaligned", std::size_t(0), std::size_t(33), e4m3),
-        encode_row("text_encode_embeddings", 0, encode_scene_t::embeddings_k),
-        encode_row("text_encode_states", 0, encode_scene_t::states_k),
-        encode_row("text_encode_token_vectors", 0, encode_scene_t::vectors_k),
-        encode_row("text_encode_all_1", 1, encode_scene_t::all_k),
-        encode_row("text_encode_all_1_queued", 1, encode_scene_t::all_k, queued),
-        encode_row("text_encode_all_3", 3, encode_scene_t::all_k),
-        encode_row("text_encode_all_3_queued", 3, encode_scene_t::all_k, queued),
+        encode_row("text_encode_embeddings", 0, embeddings_k),
+        encode_row("text_encode_states", 0, states_k),
+        encode_row("text_encode_token_vectors", 0, vectors_k),
+        encode_row("text_encode_all_1", 1, all_k),
+        encode_row("text_encode_all_1_queued", 1, all_k, queued),
+        encode_row("text_encode_all_3", 3, all_k),
+        encode_row("text_encode_all_3_queued", 3, all_k, queued),
         {"text_encode_e4m3",
-         [] {
-             return std::make_unique<encode_scene_t>(make_executor(2), encode_scene_t::all_k, 0, world().quantized);
-         }},
+         [] { return std::make_unique<encode_scene_t>(make_executor(2), all_k, 0, world().quantized); }},
         row<choose_scene_t>("text_choose_alone", std::size_t(0)),
         row<choose_scene_t>("text_choose_3", std::size_t(3)),
         row<choose_scene_t>("text_choose_3_queued", std::size_t(3), queued),
@@ -615,11 +566,11 @@ std::vector<verb_t> verbs() {
         if (uform_capabilities().cpu_classes >> cpu_class & 1) {
             std::string name = std::string("text_encode_") + uform_cpu_class_name(cpu_class);
             std::replace(name.begin(), name.end(), '-', '_');
-            rows.push_back(encode_row(name, 2, encode_scene_t::all_k, 0, cpu_class));
+            rows.push_back(encode_row(name, 2, all_k, 0, cpu_class));
         }
     if (can_place()) {
         rows.push_back(row<executor_scene_t>("executor_for_ram_placed", std::size_t(2), true));
-        rows.push_back(encode_row("text_encode_placed", 2, encode_scene_t::all_k, 0, 0, true));
+        rows.push_back(encode_row("text_encode_placed", 2, all_k, 0, 0, true));
     }
     return rows;
 }
