@@ -14,6 +14,7 @@
 #include <uform/encoder/binding.hpp>
 #include <uform/encoder/initialize.hpp>
 
+#include "caller_fixture.hpp"
 #include "checkpoint_fixture.hpp"
 #include "model_fixture.hpp"
 
@@ -74,10 +75,7 @@ struct drawn_t {
     }
     uform_model_t load(uform_cpu_class_t cpu_class = uform_cpu_class_derived_k) const {
         uform_model_t model = nullptr;
-        uform_outcome_t outcome;
-        uform_model_load_ram_t call {};
-        call.model = &model, call.outcome = &outcome, call.path = view(path), call.cpu_class = cpu_class;
-        uform_model_load_ram(&call);
+        uform_outcome_t const outcome = load_model(path, model, nullptr, cpu_class);
         EXPECT_EQ(outcome.status, uform_status_success_k) << outcome.message << ": " << outcome.detail;
         return model;
     }
@@ -107,51 +105,27 @@ std::vector<question_t> questions() {
 
 using answer_t = std::vector<float>; // of one item
 
-class chooser_t {
-    uform_executor_t executor_ = nullptr;
-    uform_arena_t arena_ = nullptr;
-
+class chooser_t : public caller_t {
   public:
-    uform_outcome_t outcome {};
     uform_text_choose_stats_t stats {};
 
-    explicit chooser_t(std::size_t threads = 0) {
-        if (threads) {
-            uform_executor_for_ram_t make {};
-            make.executor = &executor_, make.outcome = &outcome, make.threads = threads;
-            uform_executor_for_ram(&make);
-        }
-        uform_arena_init_t make {};
-        make.arena = &arena_, make.executor = executor_, make.outcome = &outcome;
-        uform_arena_init(&make);
-        EXPECT_EQ(outcome.status, uform_status_success_k);
-    }
-    ~chooser_t() {
-        uform_arena_free(arena_);
-        uform_executor_free(executor_);
-    }
+    using caller_t::caller_t;
 
     std::vector<answer_t> choose(uform_model_t model, std::vector<question_t> const &questions,
                                  uform_completion_t completion = uform_completion_blocking_k) {
-        std::string texts = "before", choices = "elsewhere"; // first offsets that are not zero
-        std::vector<std::size_t> text_offsets {texts.size()}, choice_offsets {choices.size()};
+        text_tape_t texts({}, "before"), choices({}, "elsewhere"); // first offsets that are not zero
         std::vector<std::uint32_t> groups;
         for (auto const &question : questions) {
-            texts += question.text, text_offsets.push_back(texts.size());
-            choices += question.choices, choice_offsets.push_back(choices.size());
+            texts.append(question.text), choices.append(question.choices);
             groups.push_back(question.group);
         }
         uform_rows_tape_t rows {};
         uform_text_choose_t call {};
-        call.model = model, call.executor = executor_, call.outcome = &outcome, call.completion = completion;
-        call.texts.data = texts.data(), call.texts.offsets = text_offsets.data();
-        call.choices.data = choices.data(), call.choices.offsets = choice_offsets.data();
-        call.temperature_groups = groups.data(), call.count = questions.size();
-        call.probabilities = &rows, call.arena = arena_, call.stats = &stats;
-        uform_text_choose(&call);
-        uform_outcome_wait(&outcome);
-        EXPECT_EQ(outcome.status, uform_status_success_k) << outcome.message << ": " << outcome.detail;
-        if (outcome.status != uform_status_success_k) return {};
+        call.model = model, call.texts = texts.view(), call.choices = choices.view(), call.count = questions.size();
+        call.temperature_groups = groups.data(), call.probabilities = &rows, call.stats = &stats;
+        bool const succeeded = make(uform_text_choose, call, completion);
+        EXPECT_TRUE(succeeded) << outcome.message << ": " << outcome.detail;
+        if (!succeeded) return {};
         float const *values = static_cast<float const *>(rows.data);
         std::vector<answer_t> answers;
         for (std::size_t i = 0; i < questions.size(); ++i)

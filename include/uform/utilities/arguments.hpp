@@ -13,7 +13,6 @@
 #include <cstring>
 #include <span>
 
-#include <uform/utilities/buffer.hpp>
 #include <uform/utilities/names.hpp>
 #include <uform/utilities/status.hpp>
 
@@ -133,14 +132,6 @@ failure_t check_vectors(view_ const &view) noexcept {
     return {};
 }
 
-/** The first item whose lengths in two checked tapes differ, such as choices and their targets; `count` where none. */
-inline std::size_t first_length_difference(uform_tape_view_t const &a, uform_tape_view_t const &b,
-                                           std::size_t count) noexcept {
-    for (std::size_t i = 0; i < count; ++i)
-        if (a.offsets[i + 1] - a.offsets[i] != b.offsets[i + 1] - b.offsets[i]) return i;
-    return count;
-}
-
 /** Accepts any pointer where `length` is zero. */
 template <literal_t field_>
 failure_t check_bytes(uform_bytes_view_t view) noexcept {
@@ -161,13 +152,6 @@ failure_t check_path(uform_bytes_view_t view, presence_t presence = presence_t::
         return fail(uform_status_invalid_argument_k, joined_k<field_, " must not hold a NUL byte">.text, "at byte %zu",
                     std::size_t(static_cast<char const *>(nul) - static_cast<char const *>(view.data)));
     return {};
-}
-
-/** A checked path as the system takes it, zero-ended; empty where memory is out. */
-inline buffer_t<char> zero_ended(uform_bytes_view_t view) noexcept {
-    buffer_t<char> path;
-    if (path.resize(view.length + 1) && view.length) std::memcpy(path.data(), view.data, view.length);
-    return path;
 }
 
 /** Accepts scalars that rows can land as; i8 is for unit rows alone. */

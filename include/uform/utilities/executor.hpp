@@ -115,8 +115,6 @@ class executor_t {
      */
     void reset_lanes() noexcept;
 
-    /** True where deferred calls can be: it has a dispatcher. */
-    bool can_defer() const noexcept { return started_; }
     /** Runs `task` on the dispatcher over a copy of `arguments`. The task releases the executor itself. */
     template <typename arguments_>
     void submit(deferred_t task, arguments_ const &arguments) noexcept {
