@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The tools as a shell sees them: exit codes, one-line errors, pipes, files that are whole or absent.
 
-Runs uform_base, uform_encode and uform_eval from the folder that the environment's UFORM_TOOLS names, on a model of the
+Runs uform_base, uform_encode, uform_eval and uform_grow from the folder that the environment's UFORM_TOOLS names, on a model of the
 nano tier made here. What a model has learned is not tested; that is for the tests of training.
 """
 import ast
@@ -19,7 +19,7 @@ import time
 import unittest
 
 TOOLS = pathlib.Path(os.environ["UFORM_TOOLS"])
-NAMES = ("uform_base", "uform_encode", "uform_eval")
+NAMES = ("uform_base", "uform_encode", "uform_eval", "uform_grow")
 
 
 def run(tool, *arguments, stdin=b"", timeout=300, **options):
@@ -88,7 +88,7 @@ class ToolsTest(unittest.TestCase):
         text = done.stderr.decode()
         self.assertEqual(done.returncode, code, text)
         self.assertEqual(text.count("\n"), 1, text)
-        self.assertRegex(text, r"^uform_(base|encode|eval): ")
+        self.assertRegex(text, r"^uform_(base|encode|eval|grow): ")
         for part in parts:
             self.assertIn(part, text)
 
