@@ -126,6 +126,7 @@ void executor_t::fork(task_t task, void *context) noexcept {
         forks_.fetch_add(1), forks_.notify_all();
     }
     task(context, 0);
+    if (torn_by_fork()) return; // by the task: the others stayed in the parent, and the call has failed
     for (std::uint32_t left; (left = working_.load(std::memory_order_acquire)) != 0;) wait_change(working_, left, true);
 }
 

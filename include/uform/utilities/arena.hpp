@@ -23,6 +23,8 @@ class arena_t {
         return true;
     }
     void release() noexcept { hold_.release(); }
+    void release_leaving() noexcept { hold_.release_leaving(); }
+    void leave() noexcept { hold_.leave(); }
     void wait_free() const noexcept { hold_.wait_free(); }
     bool torn_by_fork() const noexcept { return hold_.torn_by_fork(); }
 

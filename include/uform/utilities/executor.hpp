@@ -68,6 +68,8 @@ class executor_t {
 
     [[nodiscard]] bool try_hold() noexcept { return hold_.try_hold(); }
     void release() noexcept { hold_.release(); }
+    void release_leaving() noexcept { hold_.release_leaving(); }
+    void leave() noexcept { hold_.leave(); }
     void wait_free() const noexcept { hold_.wait_free(); }
     /** True in a child forked since `start`: the threads stayed in the parent, and no call can run. */
     bool torn_by_fork() const noexcept { return process_ && process_ != this_process(); }
