@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <utility>
 
 #include <uform/utilities/buffer.hpp>
 #include <uform/utilities/names.hpp>
@@ -139,6 +140,16 @@ inline std::size_t first_length_difference(uform_tape_view_t const &a, uform_tap
     for (std::size_t i = 0; i < count; ++i)
         if (a.offsets[i + 1] - a.offsets[i] != b.offsets[i + 1] - b.offsets[i]) return i;
     return count;
+}
+
+/** Accepts the legal bytes of one item, none of them twice. */
+inline failure_t refuse_twins(std::span<unsigned char const> choices) noexcept {
+    bool seen[256] = {};
+    for (unsigned char const choice : choices)
+        if (std::exchange(seen[choice], true))
+            return fail(uform_status_invalid_argument_k, "choices of one item must be all different",
+                        "byte %u comes twice", unsigned(choice));
+    return {};
 }
 
 /** Accepts any pointer where `length` is zero. */
