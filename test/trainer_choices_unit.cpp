@@ -313,7 +313,7 @@ TEST(trainer_choices_unit, order_of_items_changes_roundings_alone) {
     EXPECT_NEAR(first.stats.gradient_norm, second.stats.gradient_norm, 1e-5 * first.stats.gradient_norm);
 }
 
-/** A coin that the text names: "coin X.d" shows 'h' with probability (d + 1) / 11. */
+/** A coin that the text names: a letter and a digit d show 'h' with probability (d + 1) / 11. */
 question_t coin(uint64_t &state, char first, char last, bool tossed) {
     auto const draw = [&] {
         return state = state * 6364136223846793005u + 1442695040888963407u, double(state >> 11) * 0x1p-53;
@@ -321,15 +321,15 @@ question_t coin(uint64_t &state, char first, char last, bool tossed) {
     int const digit = int(draw() * 10);
     char const letter = char(first + int(draw() * (last - first + 1)));
     float const heads = float(digit + 1) / 11, shown = tossed ? float(draw() < heads) : heads;
-    return {std::string("coin ") + letter + char('0' + digit), digit % 2 ? "ht" : "th",
+    return {std::string {letter, char('0' + digit)}, digit % 2 ? "ht" : "th",
             digit % 2 ? std::vector<float> {shown, 1 - shown} : std::vector<float> {1 - shown, shown}};
 }
 
 TEST(trainer_choices_unit, tossed_coins_teach_their_odds) {
     for (uint64_t const seed : {1, 2, 3}) {
-        run_t run(uform_objective_masked_k, 2, "", 150, seed);
+        run_t run(uform_objective_masked_k, 2, "", 120, seed);
         uint64_t state = seed;
-        for (int step = 0; step < 150; ++step) {
+        for (int step = 0; step < 120; ++step) {
             std::vector<question_t> tosses;
             for (int i = 0; i < 128; ++i) tosses.push_back(coin(state, 'a', 'm', true));
             run.step(batch_t(tosses));
