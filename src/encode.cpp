@@ -4,8 +4,6 @@
  */
 #include <uform/encode.h>
 
-#include <bitset>
-
 #include <uform/encoder/rerank.hpp>
 #include <uform/encoder/text_choose.hpp>
 #include <uform/encoder/text_encode.hpp>
@@ -95,13 +93,7 @@ failure_t check_choices(uform_text_choose_t const &call) noexcept {
             failure = fail(uform_status_invalid_argument_k,
                            "temperature_groups must be below the model's choice_temperature_groups", "%zu of %zu",
                            std::size_t(call.temperature_groups[item]), groups);
-        std::bitset<byte_values_k> seen;
-        for (unsigned char const choice : choices[item]) {
-            if (seen[choice] && !failure)
-                failure = fail(uform_status_invalid_argument_k, "choices of one item must be all different",
-                               "byte %u comes twice", unsigned(choice));
-            seen[choice] = true;
-        }
+        if (!failure) failure = refuse_twins(choices[item]);
         if (failure) failure.item = item;
     }
     return failure;

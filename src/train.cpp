@@ -103,10 +103,21 @@ std::string_view text_of(uform_bytes_view_t view) noexcept {
 /** Terms that other work brings. */
 failure_t refuse_absent_terms(uform_trainer_init_ram_t const &call) noexcept {
     if (call.late_interaction.weight != 0) return unsupported("late_interaction is not in this build");
-    if (call.choices.weight != 0) return unsupported("choices are not in this build");
     if (call.batch.image.patch_side || call.batch.video.patch_side || call.batch.audio.chunk_samples)
         return unsupported("this build trains on text alone");
     if (call.mesh) return unsupported("this build trains in one process");
+    return {};
+}
+
+failure_t resolve_choices(uform_trainer_init_ram_t const &call, trainer_options_t &options) noexcept {
+    if (!is_weight(call.choices.weight)) return refuse("choices.weight must be finite and not negative");
+    if (call.choices.weight == 0) return {};
+    options.choices = call.choices;
+    if (!is_weight(call.choices.brier_weight)) return refuse("choices.brier_weight must be finite and not negative");
+    if (!call.batch.max_choices_per_item)
+        return refuse("batch.max_choices_per_item must not be zero where choices are trained");
+    options.choices.temperature_groups = std::max<std::size_t>(call.choices.temperature_groups, 1);
+    options.model.choice_groups = options.choices.temperature_groups;
     return {};
 }
 
@@ -129,9 +140,10 @@ failure_t resolve(uform_trainer_init_ram_t const &call, trainer_options_t &optio
     if (!call.batch.max_columns_per_row) return refuse("batch.max_columns_per_row must not be zero");
     options.batch = call.batch, options.objective = call.objective, options.seed = call.seed;
     options.model.geometry = {call.hidden, call.depth, call.batch.max_columns_per_row};
-    options.model.decoder = options.masks();
     if (options.contrasts())
         if (failure_t const failure = resolve_contrastive(call, options)) return failure;
+    if (failure_t const failure = resolve_choices(call, options)) return failure;
+    options.model.decoder = options.masks() || options.chooses();
     std::size_t const context = call.batch.max_columns_per_row;
     if (failure_t const failure = check_prefix<"query_prefix">(call.query_prefix, context)) return failure;
     if (failure_t const failure = check_prefix<"document_prefix">(call.document_prefix, context)) return failure;
@@ -191,6 +203,54 @@ relations_t relations_of(uform_trainer_step_t const &call, trainer_options_t con
     return relations;
 }
 
+failure_t of_item(failure_t failure, std::size_t item) noexcept {
+    failure.item = item;
+    return failure;
+}
+
+/** How far from one the targets of an item may sum: twice what 256 BFloat16 probabilities are off by. */
+constexpr double targets_tolerance_k = 0x1p-8;
+
+failure_t check_targets(std::span<float const> targets) noexcept {
+    double sum = 0;
+    for (float const target : targets) {
+        if (!is_weight(target)) return refuse("choice_targets must be finite and not negative");
+        sum += target;
+    }
+    if (sum - 1 <= targets_tolerance_k && 1 - sum <= targets_tolerance_k) return {};
+    return fail(uform_status_invalid_argument_k, "choice_targets of one item must sum to one", "they sum to %g", sum);
+}
+
+failure_t check_question(uform_trainer_step_t const &call, trainer_options_t const &options, std::size_t item,
+                         std::span<unsigned char const> choices) noexcept {
+    if (choices.size() > options.batch.max_choices_per_item)
+        return fail(uform_status_shape_mismatch_k, "an item has more choices than batch.max_choices_per_item",
+                    "%zu of %zu", choices.size(), options.batch.max_choices_per_item);
+    if (failure_t const failure = refuse_twins(choices)) return failure;
+    if (call.temperature_groups && call.temperature_groups[item] >= options.choices.temperature_groups)
+        return refuse("temperature_groups of items that choose must be below choices.temperature_groups");
+    return {};
+}
+
+failure_t check_step_choices(uform_trainer_step_t const &call, trainer_options_t const &options) noexcept {
+    if (!call.choices.offsets && !call.choice_targets.offsets) return {};
+    if (!options.chooses()) return unsupported("choices are given to a run whose choices.weight is zero");
+    if (failure_t const failure = check_tape<"choices">(call.choices, call.count, uform_scalar_u8_k)) return failure;
+    if (failure_t const failure = check_tape<"choice_targets">(call.choice_targets, call.count, uform_scalar_f32_k))
+        return failure;
+    std::size_t const apart = first_length_difference(call.choices, call.choice_targets, call.count);
+    if (apart < call.count)
+        return of_item(refuse("choice_targets must hold one probability for each of choices"), apart);
+    tape_t<unsigned char> const choices(call.choices, call.count);
+    tape_t<float> const targets(call.choice_targets, call.count);
+    for (std::size_t i = 0; i < call.count; ++i) {
+        if (choices[i].empty()) continue;
+        if (failure_t const failure = check_question(call, options, i, choices[i])) return of_item(failure, i);
+        if (failure_t const failure = check_targets(targets[i])) return of_item(failure, i);
+    }
+    return {};
+}
+
 failure_t check_step_items(uform_trainer_step_t const &call, trainer_options_t const &options) noexcept {
     // First the count: a wrong one would have every array read beyond its end.
     if (call.count == 0) return refuse("count must not be zero");
@@ -213,8 +273,7 @@ failure_t check_step_items(uform_trainer_step_t const &call, trainer_options_t c
     }
     for (std::size_t i = 0; call.sides && i < call.count; ++i)
         if (call.sides[i] != uform_late_interaction_side_none_k) return unsupported("sides are not in this build");
-    if (call.choices.offsets || call.choice_targets.offsets) return unsupported("choices are not in this build");
-    return {};
+    return check_step_choices(call, options);
 }
 
 failure_t check_step(uform_trainer_step_t const &call) noexcept {
@@ -261,6 +320,9 @@ failure_t step(uform_trainer_step_t const &call, executor_t &executor) noexcept 
     items.texts = tape_t<unsigned char>(call.contents, call.count);
     if (call.bags) items.bags = {call.bags, call.count};
     if (call.temperature_groups) items.temperature_groups = {call.temperature_groups, call.count};
+    if (call.choices.offsets)
+        items.choices = tape_t<unsigned char>(call.choices, call.count),
+        items.choice_targets = tape_t<float>(call.choice_targets, call.count);
     items.relations = relations_of(call, trainer.options());
     buffer_t<float> rows;
     uform_rows_t landed {};

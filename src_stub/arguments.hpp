@@ -6,6 +6,7 @@
  *  the compiler, in the words of the engine.
  */
 #pragma once
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
@@ -59,6 +60,15 @@ inline void check_tape(field_t const &field, uform_tape_view_t const &view, std:
 inline std::string_view item_of(uform_tape_view_t const &view, std::size_t i) noexcept {
     if (!view.data) return {};
     return {static_cast<char const *>(view.data) + view.offsets[i], view.offsets[i + 1] - view.offsets[i]};
+}
+
+/** Accepts the legal bytes of item i, none of them twice. */
+inline void check_twins(std::string_view choices, std::size_t i) {
+    std::bitset<256> seen;
+    for (unsigned char const choice : choices) {
+        if (seen[choice]) refuse("choices of one item must be all different", {}, i);
+        seen[choice] = true;
+    }
 }
 
 inline std::string_view text_of(uform_bytes_view_t view) noexcept {

@@ -4,8 +4,6 @@
  */
 #include "score.hpp"
 
-#include <bitset>
-
 #include "arguments.hpp"
 #include "call.hpp"
 #include "model.hpp"
@@ -25,11 +23,7 @@ void check_choices(uform_text_choose_t const &call) {
     for (std::size_t i = 0; i < call.count; ++i) {
         if (call.temperature_groups && call.temperature_groups[i] >= groups)
             refuse("temperature_groups must be below the model's choice_temperature_groups", {}, i);
-        std::bitset<256> seen;
-        for (unsigned char const choice : item_of(call.choices, i)) {
-            if (seen[choice]) refuse("choices of one item must be all different", {}, i);
-            seen[choice] = true;
-        }
+        check_twins(item_of(call.choices, i), i);
     }
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include "arguments.hpp"
 #include "call.hpp"
@@ -57,6 +58,37 @@ void check_relations(uform_trainer_step_t const &call, std::size_t limit) {
             fail(uform_status_shape_mismatch_k, "relations name more edges than contrastive.max_edges_per_device");
 }
 
+void check_targets(float const *targets, std::size_t count, std::size_t i) {
+    double sum = 0;
+    for (std::size_t j = 0; j < count; sum += targets[j++])
+        if (!(targets[j] >= 0) || std::isinf(targets[j]))
+            refuse("choice_targets must be finite and not negative", {}, i);
+    if (!(std::fabs(sum - 1) <= 0x1p-8))
+        refuse("choice_targets of one item must sum to one", "they sum to " + std::to_string(sum), i);
+}
+
+void check_choices(uform_trainer_step_t const &call, options_t const &options) {
+    auto const &[choices, targets] = std::tie(call.choices, call.choice_targets);
+    if (!choices.offsets && !targets.offsets) return;
+    if (!options.chooses()) unsupported("choices are given to a run whose choices.weight is zero");
+    check_tape(UFORM_STUB_FIELD("choices"), choices, call.count, uform_scalar_u8_k);
+    check_tape(UFORM_STUB_FIELD("choice_targets"), targets, call.count, uform_scalar_f32_k);
+    for (std::size_t i = 0; i < call.count; ++i)
+        if (item_of(choices, i).size() != targets.offsets[i + 1] - targets.offsets[i])
+            refuse("choice_targets must hold one probability for each of choices", {}, i);
+    for (std::size_t i = 0; i < call.count; ++i) {
+        std::string_view const legal = item_of(choices, i);
+        if (legal.empty()) continue;
+        if (legal.size() > options.batch.max_choices_per_item)
+            fail(uform_status_shape_mismatch_k, "an item has more choices than batch.max_choices_per_item",
+                 std::to_string(legal.size()) + " of " + std::to_string(options.batch.max_choices_per_item), i);
+        check_twins(legal, i);
+        if (call.temperature_groups && call.temperature_groups[i] >= options.choices.temperature_groups)
+            refuse("temperature_groups of items that choose must be below choices.temperature_groups", {}, i);
+        check_targets(static_cast<float const *>(targets.data) + targets.offsets[i], legal.size(), i);
+    }
+}
+
 void check_items(uform_trainer_step_t const &call, options_t const &options) {
     check_tape(UFORM_STUB_FIELD("contents"), call.contents, call.count, uform_scalar_u8_k);
     if (call.count == 0) refuse("count must not be zero");
@@ -72,11 +104,16 @@ void check_items(uform_trainer_step_t const &call, options_t const &options) {
     }
     for (std::size_t i = 0; call.sides && i < call.count; ++i)
         if (call.sides[i] != uform_late_interaction_side_none_k) unsupported("sides are not in this build");
-    if (call.choices.offsets || call.choice_targets.offsets) unsupported("choices are not in this build");
+    check_choices(call, options);
 }
 
-std::size_t tokens_of(std::string_view text, std::size_t columns) noexcept {
-    return std::clamp<std::size_t>(text.size(), 1, columns);
+/** Whether item i has a MASK behind its text, at which it chooses. */
+bool asks(uform_trainer_step_t const &call, std::size_t i) noexcept {
+    return call.choices.offsets && call.choices.offsets[i] != call.choices.offsets[i + 1];
+}
+
+std::size_t tokens_of(uform_trainer_step_t const &call, std::size_t i, std::size_t columns) noexcept {
+    return std::clamp<std::size_t>(item_of(call.contents, i).size() + asks(call, i), 1, columns);
 }
 
 /** Bags beyond the limit, in the order of their first mention, are left out whole. */
@@ -95,7 +132,7 @@ std::vector<bool> kept_items(uform_trainer_step_t const &call, uform_batch_shape
     std::vector<bool> kept = kept_bags(call, batch.max_bags_per_device);
     std::vector<std::size_t> order(call.count), used;
     std::iota(order.begin(), order.end(), 0);
-    auto const tokens = [&](std::size_t i) { return tokens_of(item_of(call.contents, i), columns); };
+    auto const tokens = [&](std::size_t i) { return tokens_of(call, i, columns); };
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return tokens(a) > tokens(b); });
     for (std::size_t const item : order) {
         if (!kept[item]) continue;
@@ -144,9 +181,9 @@ void step(uform_trainer_step_t const &call) {
     for (std::size_t i = 0; i < call.count; ++i) {
         std::string_view const text = item_of(call.contents, i);
         if (!kept[i]) continue;
-        stats.truncated += text.size() > columns, stats.tokens += tokens_of(text, columns);
-        if (data)
-            land(row_of(hash_of('e', text.substr(0, columns)), 0, hidden, 1), view.scalar, data + i * view.stride);
+        std::size_t const room = columns - asks(call, i);
+        stats.truncated += text.size() > room, stats.tokens += tokens_of(call, i, columns);
+        if (data) land(row_of(hash_of('e', text.substr(0, room)), 0, hidden, 1), view.scalar, data + i * view.stride);
     }
     trainer.dropped += std::size_t(std::count(kept.begin(), kept.end(), false));
     stats.step = ++trainer.steps_done, stats.dropped = trainer.dropped;

@@ -59,7 +59,6 @@ void resolve_contrastive(uform_trainer_init_ram_t const &call, options_t &option
 /** Terms that neither the engine nor the stub has. */
 void refuse_absent_terms(uform_trainer_init_ram_t const &call) {
     if (call.late_interaction.weight != 0) unsupported("late_interaction is not in this build");
-    if (call.choices.weight != 0) unsupported("choices are not in this build");
     if (call.batch.image.patch_side || call.batch.video.patch_side || call.batch.audio.chunk_samples)
         unsupported("this build trains on text alone");
     if (call.mesh) unsupported("this build trains in one process");
@@ -79,6 +78,17 @@ void check_masking(uform_masking_t const &asked) {
     if (!is_weight(asked.image_weight)) refuse("masking.image_weight must be finite and not negative");
     if (!is_weight(asked.video_weight)) refuse("masking.video_weight must be finite and not negative");
     if (!is_weight(asked.audio_weight)) refuse("masking.audio_weight must be finite and not negative");
+}
+
+void resolve_choices(uform_trainer_init_ram_t const &call, options_t &options) {
+    if (!is_weight(call.choices.weight)) refuse("choices.weight must be finite and not negative");
+    if (call.choices.weight == 0) return;
+    if (!is_weight(call.choices.brier_weight)) refuse("choices.brier_weight must be finite and not negative");
+    if (!call.batch.max_choices_per_item)
+        refuse("batch.max_choices_per_item must not be zero where choices are trained");
+    options.choices = call.choices;
+    options.sizes.choice_groups = options.choices.temperature_groups =
+        std::max<std::size_t>(call.choices.temperature_groups, 1);
 }
 
 uform_schedule_t resolve_schedule(uform_schedule_t schedule) {
@@ -108,8 +118,10 @@ options_t resolve(uform_trainer_init_ram_t const &call) {
     if (!call.batch.max_columns_per_row) refuse("batch.max_columns_per_row must not be zero");
     options.batch = call.batch, options.objective = call.objective, options.seed = call.seed;
     options.sizes.hidden = call.hidden, options.sizes.depth = call.depth;
-    options.sizes.context = call.batch.max_columns_per_row, options.sizes.decoder = options.masks();
+    options.sizes.context = call.batch.max_columns_per_row;
     if (options.contrasts()) resolve_contrastive(call, options);
+    resolve_choices(call, options);
+    options.sizes.decoder = options.masks() || options.chooses();
     check_bytes(UFORM_STUB_FIELD("query_prefix"), call.query_prefix);
     if (call.query_prefix.length >= options.sizes.context)
         refuse("query_prefix must be shorter than batch.max_columns_per_row");

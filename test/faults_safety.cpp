@@ -365,12 +365,13 @@ struct run_t {
         call.contrastive.pair_loss = uform_pair_loss_form_softmax_k;
         call.contrastive.matryoshka_dimensions = widths, call.contrastive.matryoshka_dimensions_count = 2;
         call.regularizers.coding_rate_weight = 0.02f, call.regularizers.lipschitz_weight = 0.01f;
+        call.choices.weight = 0.5f, call.choices.brier_weight = 1, call.batch.max_choices_per_item = 2;
         call.schedule.steps = 8;
         std::string const query = "query: ", document = "document: ";
         call.query_prefix = view(query), call.document_prefix = view(document);
         invoke(uform_trainer_init_ram, call, refusals);
     }
-    /** Pairs attract, each item's neighbour repels it, and one pair of items is left out. */
+    /** Pairs attract, each item's neighbour repels it, one pair of items is left out, and every third item chooses. */
     void step(uform_outcome_t &outcome, refusals_t refusals = {}, uform_rows_t *embeddings = nullptr,
               uform_arena_t arena = nullptr, uform_trainer_step_stats_t *stats = nullptr,
               uform_completion_t completion = 0) {
@@ -384,8 +385,15 @@ struct run_t {
             offsets.push_back(i), bags.push_back(i / 2);
         }
         offsets.push_back(count);
+        std::vector<std::size_t> choice_offsets {0};
+        for (std::size_t i = 0; i < count; ++i) choice_offsets.push_back(choice_offsets[i] + (i % 3 ? 0 : 2));
+        std::string legal;
+        std::vector<float> targets;
+        for (std::size_t i = 0; i < count; i += 3) legal += "yn", targets.insert(targets.end(), {0.25f, 0.75f});
         uform_trainer_step_t call {};
         call.trainer = trainer, call.executor = executor, call.outcome = &outcome, call.completion = completion;
+        call.choices = {legal.data(), choice_offsets.data(), uform_scalar_u8_k};
+        call.choice_targets = {targets.data(), choice_offsets.data(), uform_scalar_f32_k};
         call.count = count, call.contents = contents.view(), call.bags = bags.data();
         call.relations.attract = {offsets.data(), attract.data(), nullptr};
         call.relations.repel = {offsets.data(), repel.data(), nullptr};

@@ -175,10 +175,13 @@ enum {
 UFORM_API char const *uform_late_interaction_side_name(uform_late_interaction_side_t side);
 UFORM_API uform_late_interaction_side_t uform_late_interaction_side_from_name(uform_bytes_view_t name);
 
-/** How answers of one byte are trained: cross-entropy against target probabilities, plus the Brier score (1950). */
+/** How answers of one byte are trained: cross-entropy against target probabilities, plus the Brier score (1950), read
+ *  where `uform_text_choose` reads them: at a MASK token behind the text, which gives up a byte for it where it fills a
+ *  row. The text before it is corrupted where the objective masks; the pool does not see the MASK. Inverse temperatures
+ *  scale the logits as they will when served and are not learned: `uform_eval --calibrate` fits them afterwards. */
 typedef struct uform_choices_t {
     float weight;              /**< of the term; zero: no decoder is trained by it */
-    float brier_weight;        /**< of the Brier score within the term */
+    float brier_weight;        /**< of the Brier score within the term; zero: the cross-entropy alone */
     size_t temperature_groups; /**< question types, each with an inverse temperature; zero: 1 */
 } uform_choices_t;
 
@@ -261,7 +264,7 @@ typedef struct uform_trainer_step_stats_t {
     float masked_video_loss;     /**< without its weight; zero where absent */
     float masked_audio_loss;     /**< without its weight; zero where absent */
     float late_interaction_loss; /**< with its weight; zero where absent */
-    float choices_loss;          /**< without its weight, over items that chose; zero where absent */
+    float choices_loss; /**< without its weight, with its Brier score, over items that chose; zero where absent */
     size_t truncated;            /**< items cut to a row */
     size_t dropped;              /**< items that found no room, since stats were last read */
     float gradient_norm;         /**< Euclidean, over all tensors, after the world's reduction */
@@ -283,11 +286,14 @@ typedef struct uform_trainer_step_t {
     uform_modality_t const *modalities; /**< [count]; one the batch shape leaves out is `unsupported`. NULL: all text */
     uform_tape_view_t contents;    /**< u8: a text or a whole file each */
     uint32_t const *bags;          /**< [count]; items of one bag share a device. NULL: each alone */
-    uint32_t const *temperature_groups; /**< [count], below the run's count of them. NULL: all zero */
+    uint32_t const *temperature_groups; /**< [count], below `contrastive.temperature_groups` where pairs are scored, and
+                                             below `choices.temperature_groups` for items that choose. NULL: all zero */
     uform_late_interaction_side_t const *sides; /**< [count]; NULL: none takes part */
-    uform_tape_view_t choices;     /**< u8: the legal bytes of each item; NULL offsets: none */
-    uform_tape_view_t choice_targets; /**< f32: a probability for each of `choices`, with equal offsets, summing to one
-                                           per item that chooses */
+    uform_tape_view_t choices; /**< u8: the legal bytes of each item, all different; an item may have none, and more
+                                        than `batch.max_choices_per_item` are `shape_mismatch`. NULL offsets: none.
+                                        `unsupported` where the run's `choices.weight` is zero */
+    uform_tape_view_t choice_targets; /**< f32: a probability for each of `choices`, with items as long, summing to one
+                                           within 1/256 per item that chooses */
     uform_relations_view_t relations; /**< read unless the objective is masked alone; a world without an attract edge is
                                            `invalid_argument` */
     uform_limits_t limits;         /**< of media files */

@@ -53,9 +53,7 @@ class text_chooser_t {
         for (std::size_t item = 0; item < count; ++item)
             std::copy_n(states + (items.offsets[item + 1] - 1) * hidden, hidden, masks + item * hidden);
         auto const &weights = model_.tower.weights;
-        model_.kit->gemm_wide(lane, count, masks, weights.decoder, nullptr, logits);
-        for (std::size_t i = 0; i < count * byte_values_k; ++i)
-            logits[i] += widen(weights.decoder_bias[i % byte_values_k]);
+        byte_logits_forward(*model_.kit, lane, weights.decoder, weights.decoder_bias, count, masks, logits);
         return logits;
     }
 

@@ -38,7 +38,7 @@ failure_t step_t::keep_items() noexcept {
     placement_t *placements = lane_.claim<placement_t>(count);
     if (lane_.failed()) return out_of_memory();
     for (std::size_t item = 0; item < count; ++item)
-        lengths[item] = std::uint32_t(std::min<std::size_t>(items_.texts[item].size(), UINT32_MAX));
+        lengths[item] = std::uint32_t(std::min<std::size_t>(items_.texts[item].size() + items_.asks(item), UINT32_MAX));
     packing_limits_t const limits {options.batch.max_rows_per_device, options.batch.max_columns_per_row,
                                    options.batch.max_segments_per_device, options.batch.max_bags_per_device};
     packing_t const packing = pack_items(lane_, limits, {lengths, count}, items_.bags, placements);
@@ -59,7 +59,7 @@ failure_t step_t::cut_chunks() noexcept {
         std::size_t tokens = tokens_of(first);
         for (last = first + 1; last < count && tokens + tokens_of(last) <= chunk_tokens_k; ++last)
             tokens += tokens_of(last);
-        chunks[used++] = chunk_t {first, last, {}, {}, {}, {}, nullptr, nullptr, 0, 0};
+        chunks[used++] = chunk_t {first, last, {}, {}, {}, {}, nullptr, nullptr, 0, 0, {}, 0, {}, nullptr};
         tokens_ += tokens;
     }
     chunks_ = {chunks, used};
@@ -80,12 +80,15 @@ failure_t step_t::cut_chunks() noexcept {
 /** Packs a chunk's bytes and claims what must outlive its forward. */
 failure_t step_t::claim_chunk(chunk_t &chunk) noexcept {
     auto const text_of = [&](std::size_t i) { return items_.texts[kept_[chunk.first + i]]; };
-    if (!pack_texts(lane_, trainer_.rotary_, chunk.last - chunk.first, text_of, chunk.batch)) return out_of_memory();
+    auto const asks_of = [&](std::size_t i) { return asks(chunk.first + i); };
+    if (!pack_asked(lane_, trainer_.rotary_, chunk.last - chunk.first, text_of, asks_of, chunk.batch))
+        return out_of_memory();
     std::size_t const stride = cells(chunk);
     chunk.residuals = {lane_.claim<float>(stride * (geometry().depth + 1)), stride};
     if (!chunk.states.claim(lane_, geometry(), chunk.batch.items.tokens())) return out_of_memory();
-    if (trainer_.options_.contrasts() && !chunk.pool.claim(lane_, geometry(), chunk.batch.items))
-        return out_of_memory();
+    if (failure_t const failure = claim_choosing(chunk)) return failure;
+    if (failure_t const failure = claim_read(chunk)) return failure;
+    if (trainer_.options_.contrasts() && !chunk.pool.claim(lane_, geometry(), chunk.read)) return out_of_memory();
     return trainer_.options_.masks() ? mask_chunk(chunk) : failure_t {};
 }
 
@@ -96,8 +99,8 @@ failure_t step_t::mask_chunk(chunk_t &chunk) noexcept {
     if (lane_.failed()) return out_of_memory();
     for (std::size_t kept = chunk.first; kept < chunk.last; ++kept) {
         std::span<unsigned char const> const text =
-            items_.texts[kept_[kept]].first(std::min(items_.texts[kept_[kept]].size(), geometry().context));
-        if (text.empty()) continue; // one PAD, which hides nothing
+            items_.texts[kept_[kept]].first(std::min(items_.texts[kept_[kept]].size(), tokens_of(kept) - asks(kept)));
+        if (text.empty()) continue; // one PAD or MASK, which hides nothing
         std::uint32_t const begin = chunk.batch.items.offsets[kept - chunk.first];
         std::uint32_t *covered = chunk.covered + chunk.covered_count;
         mask_key_t const key {trainer_.options_.seed, trainer_.steps_done_ + 1, kept_[kept]};

@@ -43,7 +43,8 @@ failure_t step_t::forward() noexcept {
         tower_weights_t<float> const &weights = trainer_.tower_.weights;
         tower_forward(*trainer_.kit_, lane, weights, chunk.batch, chunk.residuals, chunk.states);
         if (lane.failed() || !trainer_.options_.contrasts()) return;
-        pool_forward(*trainer_.kit_, lane, geometry(), weights.pool, chunk.batch.items, chunk.states.states, chunk.pool,
+        gather_read(chunk);
+        pool_forward(*trainer_.kit_, lane, geometry(), weights.pool, chunk.read, chunk.read_states, chunk.pool,
                      embeddings_ + chunk.first * geometry().hidden);
     });
 }
@@ -94,9 +95,8 @@ void step_t::backward_chunk(chunk_t &chunk, tower_gradients_t<float> const &grad
     if (!d_states) return;
     std::fill(d_states, d_states + cells(chunk), 0.0f);
     if (trainer_.options_.masks()) backward_masked(chunk, gradients, d_states, lane);
-    if (trainer_.options_.contrasts())
-        pool_backward(*trainer_.kit_, lane, geometry(), weights.pool, gradients.pool, chunk.batch.items,
-                      chunk.states.states, chunk.pool, d_embeddings_ + chunk.first * geometry().hidden, d_states);
+    if (trainer_.options_.chooses()) backward_choices(chunk, gradients, d_states, lane);
+    if (trainer_.options_.contrasts()) backward_pool(chunk, gradients, d_states, lane);
     if (!lane.failed())
         tower_backward(*trainer_.kit_, lane, weights, gradients, chunk.batch, chunk.residuals, chunk.states, d_states);
 }
@@ -106,12 +106,24 @@ void step_t::backward_masked(chunk_t &chunk, tower_gradients_t<float> const &gra
                              lane_t &lane) noexcept {
     tower_weights_t<float> const &weights = trainer_.tower_.weights;
     covered_t<float> covered;
-    covered.count = chunk.covered_count, covered.tokens = chunk.covered, covered.targets = chunk.targets;
-    covered.states = chunk.states.states, covered.hidden = geometry().hidden;
+    covered.decoded = {chunk.covered_count, chunk.covered, chunk.states.states, geometry().hidden};
+    covered.targets = chunk.targets;
     covered.scale = trainer_.options_.masking.text_weight / float(std::max<std::size_t>(covered_, 1));
     chunk.masked_loss =
         masked_head(*trainer_.kit_, lane, {weights.decoder, weights.decoder_transposed, weights.decoder_bias},
                     {gradients.decoder_weight_sum, gradients.decoder_bias_sum}, covered, d_states_sum);
+}
+
+void step_t::backward_pool(chunk_t &chunk, tower_gradients_t<float> const &gradients, float *d_states_sum,
+                           lane_t &lane) noexcept {
+    bool const apart = chunk.read_states != chunk.states.states;
+    std::size_t const cells = apart ? chunk.read.tokens() * geometry().hidden : 0;
+    float *const d_read = apart ? lane.claim<float>(cells) : d_states_sum;
+    if (lane.failed()) return;
+    if (apart) std::fill_n(d_read, cells, 0.0f);
+    pool_backward(*trainer_.kit_, lane, geometry(), trainer_.tower_.weights.pool, gradients.pool, chunk.read,
+                  chunk.read_states, chunk.pool, d_embeddings_ + chunk.first * geometry().hidden, d_read);
+    if (apart && !lane.failed()) spread_read(chunk, d_read, d_states_sum);
 }
 
 failure_t step_t::reduce() noexcept {
@@ -138,13 +150,17 @@ failure_t step_t::refuse_non_finite() noexcept {
     trainer_options_t const &options = trainer_.options_;
     std::uint64_t const step = trainer_.steps_done_ + 1;
     for (chunk_t const &chunk : chunks_) masked_loss_ += chunk.masked_loss / double(std::max<std::size_t>(covered_, 1));
-    loss_ = contrastive_loss_ + masked_loss_ * options.masking.text_weight + coding_rate_loss_ + lipschitz_loss_;
+    for (chunk_t const &chunk : chunks_)
+        choices_loss_ += chunk.choices_loss / double(std::max<std::size_t>(chosen_, 1));
+    loss_ = choices_loss_ * options.choices.weight + contrastive_loss_ + masked_loss_ * options.masking.text_weight +
+            coding_rate_loss_ + lipschitz_loss_;
     auto const refuse = [&](char const *term, double value) {
         return fail(uform_status_malformed_k, "a loss is not finite, so the step was not applied",
                     "the %s loss is %g at step %llu", term, value, (unsigned long long)step);
     };
     if (!std::isfinite(contrastive_loss_)) return refuse("contrastive", contrastive_loss_);
     if (!std::isfinite(masked_loss_)) return refuse("masked text", masked_loss_);
+    if (!std::isfinite(choices_loss_)) return refuse("choices", choices_loss_);
     if (!std::isfinite(coding_rate_loss_)) return refuse("coding rate", coding_rate_loss_);
     if (!std::isfinite(lipschitz_loss_)) return refuse("Lipschitz", lipschitz_loss_);
     std::size_t const tensor = find_non_finite(executor_.wide_lane(), trainer_.parameters_.views());
@@ -183,6 +199,7 @@ void step_t::report(uform_trainer_step_stats_t &stats) const noexcept {
     stats.step = trainer_.steps_done_, stats.learning_rate = learning_rate_;
     stats.loss = float(loss_), stats.contrastive_loss = float(contrastive_loss_);
     stats.masked_text_loss = float(masked_loss_);
+    stats.choices_loss = float(choices_loss_);
     stats.truncated = truncated_, stats.dropped = std::exchange(trainer_.dropped_, 0);
     stats.gradient_norm = float(gradient_norm_);
     uform_regularizers_t const &regularizers = trainer_.options_.regularizers;

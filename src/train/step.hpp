@@ -7,6 +7,7 @@
  *  walks the tower back into its slab. Both cuts follow from the batch and the model's size, never from the threads.
  */
 #pragma once
+#include <uform/train/choices_head.hpp>
 #include <uform/train/trainer.hpp>
 
 namespace uform {
@@ -29,6 +30,10 @@ class step_t {
         std::uint8_t *targets;  // [covered_count] their bytes
         std::size_t covered_count;
         double masked_loss; // summed, in nats
+        choosing_t<float> choosing;
+        double choices_loss; // summed
+        items_t read;        // the batch's items without their MASKs: what heads over whole items read
+        bf16_t *read_states; // [read tokens, hidden]: the states themselves where no item asks
     };
     /** A run of chunks, in order. */
     struct slab_t {
@@ -36,8 +41,10 @@ class step_t {
     };
 
     geometry_t const &geometry() const noexcept { return trainer_.options_.model.geometry; }
+    bool asks(std::size_t kept) const noexcept { return items_.asks(kept_[kept]); }
     std::size_t tokens_of(std::size_t kept) const noexcept {
-        return text_tokens(items_.texts[kept_[kept]].size(), geometry().context);
+        std::size_t const bytes = items_.texts[kept_[kept]].size(), context = geometry().context;
+        return asks(kept) ? question_tokens(bytes, context) : text_tokens(bytes, context);
     }
     std::size_t cells(chunk_t const &chunk) const noexcept { return chunk.batch.items.tokens() * geometry().hidden; }
     /** Calls `body(index, lane)` for every index: dealt to threads, or one by one on all of them. */
@@ -58,6 +65,10 @@ class step_t {
     failure_t cut_chunks() noexcept;
     failure_t claim_chunk(chunk_t &chunk) noexcept;
     failure_t mask_chunk(chunk_t &chunk) noexcept;
+    failure_t claim_choosing(chunk_t &chunk) noexcept;
+    failure_t claim_read(chunk_t &chunk) noexcept;
+    void gather_read(chunk_t &chunk) const noexcept;
+    void spread_read(chunk_t const &chunk, float const *d_read, float *d_states_sum) const noexcept;
     failure_t compact_relations() noexcept;
     failure_t compact_edges(edges_t const &from, std::uint32_t const *kept_of, edges_t &to) noexcept;
     void pack_weights() noexcept;
@@ -67,6 +78,10 @@ class step_t {
     void backward_chunk(chunk_t &chunk, tower_gradients_t<float> const &gradients, lane_t &lane) noexcept;
     void backward_masked(chunk_t &chunk, tower_gradients_t<float> const &gradients, float *d_states_sum,
                          lane_t &lane) noexcept;
+    void backward_choices(chunk_t &chunk, tower_gradients_t<float> const &gradients, float *d_states_sum,
+                          lane_t &lane) noexcept;
+    void backward_pool(chunk_t &chunk, tower_gradients_t<float> const &gradients, float *d_states_sum,
+                       lane_t &lane) noexcept;
     failure_t reduce() noexcept;
     failure_t refuse_non_finite() noexcept;
     failure_t update() noexcept;
@@ -86,10 +101,11 @@ class step_t {
     std::span<std::uint32_t const> groups_; // [kept] or empty
     float *embeddings_ = nullptr;           // [kept, hidden], raw
     float *d_embeddings_ = nullptr;         // [kept, hidden]
-    std::size_t tokens_ = 0, truncated_ = 0, dropped_ = 0, covered_ = 0;
+    std::size_t tokens_ = 0, truncated_ = 0, dropped_ = 0, covered_ = 0, chosen_ = 0;
     float learning_rate_ = 0;
     bool wants_stats_ = false;
     double loss_ = 0, contrastive_loss_ = 0, masked_loss_ = 0, coding_rate_loss_ = 0, lipschitz_loss_ = 0;
+    double choices_loss_ = 0;
     double gradient_norm_ = 0, effective_rank_ = 0;
 };
 

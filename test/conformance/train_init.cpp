@@ -59,12 +59,28 @@ TEST(trainer_init, refusals_of_absent_terms) {
     expect_init_refusals(
         uform_objective_joint_k,
         {{"late interaction", unsupported_k, "late_interaction", [](call_t &c) { c.late_interaction.weight = 1; }},
-         {"choices", unsupported_k, "choices", [](call_t &c) { c.choices.weight = 1; }},
          {"images", unsupported_k, "text", [](call_t &c) { c.batch.image.patch_side = 16; }},
          {"clips", unsupported_k, "text", [](call_t &c) { c.batch.video.patch_side = 16; }},
          {"recordings", unsupported_k, "text", [](call_t &c) { c.batch.audio.chunk_samples = 320; }},
          {"a mesh", unsupported_k, "process",
           [&](call_t &c) { c.mesh = reinterpret_cast<uform_mesh_t>(&pointed_at); }}});
+}
+
+TEST(trainer_init, refusals_of_choices) {
+    auto const choosing = [](call_t &c) { c.choices.weight = 1, c.batch.max_choices_per_item = 4; };
+    for (uform_objective_t const objective : {uform_objective_masked_k, uform_objective_contrastive_k})
+        expect_init_refusals(
+            objective,
+            {{"no room for a choice", invalid_k, "batch.max_choices_per_item",
+              [&](call_t &c) { choosing(c), c.batch.max_choices_per_item = 0; }},
+             {"a weight below zero", invalid_k, "choices.weight", [](call_t &c) { c.choices.weight = -1; }},
+             {"a weight that is NaN", invalid_k, "choices.weight", [](call_t &c) { c.choices.weight = NAN; }},
+             {"a Brier weight below zero", invalid_k, "choices.brier_weight",
+              [&](call_t &c) { choosing(c), c.choices.brier_weight = -1; }},
+             {"a Brier weight without end", invalid_k, "choices.brier_weight",
+              [&](call_t &c) { choosing(c), c.choices.brier_weight = INFINITY; }},
+             {"endless groups", invalid_k, "size",
+              [&](call_t &c) { choosing(c), c.choices.temperature_groups = 65537; }}});
 }
 
 TEST(trainer_init, refusals_of_paths_and_prefixes) {

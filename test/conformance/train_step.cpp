@@ -101,6 +101,113 @@ TEST(trainer_step, refusals_of_relations) {
     EXPECT_SUCCESS(answer(uform_trainer_step, call));
 }
 
+/** Two pairs of which the first text and the last choose. */
+struct choosing_share_t : share_t {
+    tape_t legal {{"yn", "", "", "abcd"}};
+    std::vector<std::size_t> target_offsets {0, 2, 2, 2, 6};
+    std::vector<float> targets {0.75f, 0.25f, 0, 0, 0.5f, 0.5f};
+
+    call_t call(uform_trainer_t trainer) const {
+        call_t call = share_t::call(trainer);
+        call.choices = legal.view();
+        call.choice_targets = {targets.data(), target_offsets.data(), uform_scalar_f32_k};
+        return call;
+    }
+};
+
+void start_choosing(trainer_t &trainer, uform_objective_t objective) {
+    auto init = right_init(trainer.out(), nullptr, objective);
+    init.choices.weight = 1, init.choices.temperature_groups = 2, init.batch.max_choices_per_item = 4;
+    init.contrastive.temperature_groups = 3;
+    EXPECT_SUCCESS(answer(uform_trainer_init_ram, init));
+}
+
+TEST(trainer_step, refusals_of_choices) {
+    trainer_t trainer;
+    start_choosing(trainer, uform_objective_joint_k);
+    choosing_share_t const share;
+    static std::size_t const decreasing[] = {0, 4, 3, 5, 6}, shifted[] = {0, 1, 2, 2, 6}, fewer[] = {0, 2, 2, 2, 5};
+    static float const nan[] = {0.75f, 0.25f, NAN, 0, 0.5f, 0.5f}, negative[] = {1.25f, -0.25f, 0, 0, 0.5f, 0.5f},
+                       infinite[] = {0.75f, 0.25f, 0, 0, INFINITY, 0}, less[] = {0.75f, 0.245f, 0, 0, 0.5f, 0.5f},
+                       more[] = {0.75f, 0.25f, 0, 0.005f, 0.5f, 0.5f}, none[6] = {};
+    static std::uint32_t const groups[] = {1, 2, 2, 2};
+    tape_t const twice {{"yn", "", "", "abca"}}, many {{"yn", "", "", "abcde"}};
+    static std::size_t const five[] = {0, 2, 2, 2, 7};
+    static float const of_five[] = {0.75f, 0.25f, 0, 0, 0.5f, 0.5f, 0};
+    expect_refusals<call_t>(
+        uform_trainer_step, share.call(trainer),
+        {{"targets alone", invalid_k, "choices.offsets", [](call_t &c) { c.choices = {}; }},
+         {"choices alone", invalid_k, "choice_targets.offsets", [](call_t &c) { c.choice_targets = {}; }},
+         {"choices that decrease", invalid_k, "choices.offsets", [](call_t &c) { c.choices.offsets = decreasing; }, 1},
+         {"targets that decrease", invalid_k, "choice_targets.offsets",
+          [](call_t &c) { c.choice_targets.offsets = decreasing; }, 1},
+         {"choices of another scalar", invalid_k, "choices.scalar",
+          [](call_t &c) { c.choices.scalar = uform_scalar_f32_k; }},
+         {"targets of another scalar", invalid_k, "choice_targets.scalar",
+          [](call_t &c) { c.choice_targets.scalar = uform_scalar_bf16_k; }},
+         {"choices without data", invalid_k, "choices.data", [](call_t &c) { c.choices.data = nullptr; }},
+         {"targets without data", invalid_k, "choice_targets.data", [](call_t &c) { c.choice_targets.data = nullptr; }},
+         {"a target for what is not legal", invalid_k, "choice_targets",
+          [](call_t &c) { c.choice_targets.offsets = shifted; }, 0},
+         {"a choice without a target", invalid_k, "choice_targets", [](call_t &c) { c.choice_targets.offsets = fewer; },
+          3},
+         {"a choice twice", invalid_k, "choices", [&](call_t &c) { c.choices = twice.view(); }, 3},
+         {"more choices than fit", uform_status_shape_mismatch_k, "max_choices_per_item",
+          [&](call_t &c) {
+              c.choices = many.view(), c.choice_targets = {of_five, five, uform_scalar_f32_k};
+          },
+          3},
+         {"a target that is NaN", invalid_k, "choice_targets", [](call_t &c) { c.choice_targets.data = nan; }, 3},
+         {"a target below zero", invalid_k, "choice_targets", [](call_t &c) { c.choice_targets.data = negative; }, 0},
+         {"a target without end", invalid_k, "choice_targets", [](call_t &c) { c.choice_targets.data = infinite; }, 3},
+         {"a sum below one", invalid_k, "choice_targets", [](call_t &c) { c.choice_targets.data = less; }, 0},
+         {"a sum above one", invalid_k, "choice_targets", [](call_t &c) { c.choice_targets.data = more; }, 3},
+         {"a sum of zero", invalid_k, "choice_targets", [](call_t &c) { c.choice_targets.data = none; }, 0},
+         {"a question's group beyond", invalid_k, "choices.temperature_groups",
+          [](call_t &c) { c.temperature_groups = groups; }, 3}});
+    call_t call = share.call(trainer);
+    uform_trainer_step_stats_t stats;
+    call.stats = &stats;
+    EXPECT_SUCCESS(answer(uform_trainer_step, call));
+    EXPECT_EQ(stats.step, 1u);
+    EXPECT_EQ(stats.tokens, 4u + 3 + 4 + 3 + 2) << "two MASKs";
+}
+
+TEST(trainer_step, choices_beside_every_objective) {
+    static std::uint32_t const groups[] = {1, 2, 2, 0}; // items that do not choose are held to contrastive's count
+    static float const nearly[] = {0.75f, 0.2475f, 0, 0, 0.5f, 0.5f};
+    for (uform_objective_t objective : std::initializer_list<uform_objective_t> {
+             uform_objective_masked_k, uform_objective_contrastive_k, uform_objective_joint_k}) {
+        trainer_t trainer;
+        start_choosing(trainer, objective);
+        choosing_share_t const share;
+        call_t call = share.call(trainer);
+        uform_trainer_step_stats_t stats;
+        call.stats = &stats, call.temperature_groups = groups, call.choice_targets.data = nearly;
+        EXPECT_SUCCESS(answer(uform_trainer_step, call)); // sums within 1/256 of one
+        EXPECT_EQ(stats.truncated, 0u);
+        call.choices = call.choice_targets = {};
+        EXPECT_SUCCESS(answer(uform_trainer_step, call)); // though nothing chooses
+        EXPECT_EQ(stats.choices_loss, 0);
+    }
+}
+
+TEST(trainer_step, a_question_gives_up_one_token_of_its_row) {
+    trainer_t trainer;
+    start_choosing(trainer, uform_objective_masked_k);
+    tape_t const texts({std::string(31, 'a'), std::string(32, 'b'), std::string(32, 'c'), ""});
+    tape_t const legal({"yn", "yn", "", "yn"});
+    static std::size_t const offsets[] = {0, 2, 4, 4, 6};
+    static float const targets[] = {1, 0, 0, 1, 0.5f, 0.5f};
+    call_t call {};
+    uform_trainer_step_stats_t stats;
+    call.trainer = trainer, call.count = 4, call.contents = texts.view(), call.choices = legal.view();
+    call.choice_targets = {targets, offsets, uform_scalar_f32_k}, call.stats = &stats;
+    EXPECT_SUCCESS(answer(uform_trainer_step, call));
+    EXPECT_EQ(stats.truncated, 1u) << "32 bytes and a MASK in a row of 32";
+    EXPECT_EQ(stats.tokens, 32u * 3 + 1);
+}
+
 TEST(trainer_step, more_edges_than_the_run_allows) {
     trainer_t trainer;
     auto init = right_init(trainer.out());

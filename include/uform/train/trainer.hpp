@@ -29,6 +29,7 @@ struct trainer_options_t {
     masking_t masking {};
     uform_contrastive_t contrastive {}; // its widths point into `widths`
     std::size_t widths[matryoshka_limit_k] = {};
+    uform_choices_t choices {};
     uform_regularizers_t regularizers {};
     schedule_t schedule {};
     std::uint64_t seed = 0;
@@ -36,6 +37,7 @@ struct trainer_options_t {
 
     bool masks() const noexcept { return objective != uform_objective_contrastive_k; }
     bool contrasts() const noexcept { return objective != uform_objective_masked_k; }
+    bool chooses() const noexcept { return choices.weight > 0; }
 };
 
 /** One process's share of a step; relations index its items. */
@@ -43,10 +45,14 @@ struct step_items_t {
     tape_t<unsigned char> texts;                       // [count]
     std::span<std::uint32_t const> bags;               // [count] or empty
     std::span<std::uint32_t const> temperature_groups; // [count] or empty
+    tape_t<unsigned char> choices;                     // [count] or empty: the legal bytes of each item, all different
+    tape_t<float> choice_targets;                      // [count] or empty: a probability for each of `choices`
     relations_t relations;
     float *embeddings = nullptr; // [count, hidden], unit rows as the loss scored them; null skips the copy
 
     std::size_t count() const noexcept { return texts.size(); }
+    /** Whether an item has a MASK behind its text, at which it chooses. */
+    bool asks(std::size_t item) const noexcept { return choices.size() && !choices[item].empty(); }
 };
 
 class trainer_t {

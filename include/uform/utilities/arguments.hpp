@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <utility>
 
 #include <uform/utilities/names.hpp>
 #include <uform/utilities/status.hpp>
@@ -129,6 +130,24 @@ failure_t check_vectors(view_ const &view) noexcept {
     if (view.stride % bytes || reinterpret_cast<std::uintptr_t>(view.data) % bytes)
         return refuse<field_, ".data or .stride is not aligned to its scalar">();
     if (view.count > PTRDIFF_MAX / view.stride) return refuse<field_, ".count is more rows than can be addressed">();
+    return {};
+}
+
+/** The first item whose lengths in two checked tapes differ, such as choices and their targets; `count` where none. */
+inline std::size_t first_length_difference(uform_tape_view_t const &a, uform_tape_view_t const &b,
+                                           std::size_t count) noexcept {
+    for (std::size_t i = 0; i < count; ++i)
+        if (a.offsets[i + 1] - a.offsets[i] != b.offsets[i + 1] - b.offsets[i]) return i;
+    return count;
+}
+
+/** Accepts the legal bytes of one item, none of them twice. */
+inline failure_t refuse_twins(std::span<unsigned char const> choices) noexcept {
+    bool seen[256] = {};
+    for (unsigned char const choice : choices)
+        if (std::exchange(seen[choice], true))
+            return fail(uform_status_invalid_argument_k, "choices of one item must be all different",
+                        "byte %u comes twice", unsigned(choice));
     return {};
 }
 
