@@ -89,6 +89,28 @@ failure_t resolve_contrastive(uform_trainer_init_ram_t const &call, trainer_opti
     return resolve_widths(call.contrastive, call.hidden, options);
 }
 
+failure_t resolve_late_interaction(uform_trainer_init_ram_t const &call, trainer_options_t &options) noexcept {
+    if (!is_weight(call.late_interaction.weight)) return refuse("late_interaction.weight must be finite and not negative");
+    if (call.late_interaction.weight == 0) return {};
+    if (!options.contrasts()) return refuse("late_interaction.weight must be zero where the objective is masked alone");
+    uform_late_interaction_t &resolved = options.late_interaction = call.late_interaction;
+    if (resolved.width % 8) return refuse("late_interaction.width must be a multiple of 8");
+    if (!is_weight(resolved.inverse_temperature) || resolved.inverse_temperature > 100)
+        return refuse("late_interaction.inverse_temperature must lie between 0 and 100");
+    if (!std::isfinite(resolved.bias)) return refuse("late_interaction.bias must be finite");
+    if (uform_pair_loss_form_name(resolved.pair_loss) == uform_pair_loss_form_name(-1))
+        return refuse("late_interaction.pair_loss is not a form");
+    if (resolved.prefix_tokens >= call.batch.max_columns_per_row)
+        return refuse("late_interaction.prefix_tokens must be below batch.max_columns_per_row");
+    if (resolved.pair_loss == uform_pair_loss_form_derived_k) resolved.pair_loss = uform_pair_loss_form_ranked_k;
+    resolved.inverse_temperature = or_default(resolved.inverse_temperature, 1.0f);
+    if (!resolved.width) resolved.width = 128;
+    if (!resolved.max_query_span) resolved.max_query_span = 64;
+    options.model.token_width = resolved.width;
+    options.model.late_interaction_groups = options.contrastive.temperature_groups;
+    return {};
+}
+
 masking_t masking_of(uform_masking_t const &asked) noexcept {
     return derive_masking({asked.token_mask_probability, asked.token_mean_span, asked.replace_fraction,
                            asked.random_fraction, asked.image_mask_ratio, asked.video_mask_ratio,
@@ -102,7 +124,6 @@ std::string_view text_of(uform_bytes_view_t view) noexcept {
 
 /** Terms that other work brings. */
 failure_t refuse_absent_terms(uform_trainer_init_ram_t const &call) noexcept {
-    if (call.late_interaction.weight != 0) return unsupported("late_interaction is not in this build");
     if (call.choices.weight != 0) return unsupported("choices are not in this build");
     if (call.batch.image.patch_side || call.batch.video.patch_side || call.batch.audio.chunk_samples)
         return unsupported("this build trains on text alone");
@@ -132,6 +153,7 @@ failure_t resolve(uform_trainer_init_ram_t const &call, trainer_options_t &optio
     options.model.decoder = options.masks();
     if (options.contrasts())
         if (failure_t const failure = resolve_contrastive(call, options)) return failure;
+    if (failure_t const failure = resolve_late_interaction(call, options)) return failure;
     std::size_t const context = call.batch.max_columns_per_row;
     if (failure_t const failure = check_prefix<"query_prefix">(call.query_prefix, context)) return failure;
     if (failure_t const failure = check_prefix<"document_prefix">(call.document_prefix, context)) return failure;
@@ -191,6 +213,39 @@ relations_t relations_of(uform_trainer_step_t const &call, trainer_options_t con
     return relations;
 }
 
+/** Room is counted over the items given, before any is dropped, so that a refusal depends on the call alone. */
+failure_t check_sides(uform_trainer_step_t const &call, trainer_options_t const &options) noexcept {
+    uform_late_interaction_t const &late = options.late_interaction;
+    std::size_t queries = 0, documents = 0, document_tokens = 0;
+    auto const refuse_item = [](std::size_t item, char const *message) noexcept {
+        failure_t failure = refuse(message);
+        failure.item = item;
+        return failure;
+    };
+    for (std::size_t i = 0; i < call.count; ++i) {
+        uform_late_interaction_side_t const side = call.sides[i];
+        if (side < uform_late_interaction_side_none_k || side > uform_late_interaction_side_query_and_document_k)
+            return refuse_item(i, "sides names one that does not exist");
+        std::size_t const bytes = call.contents.offsets[i + 1] - call.contents.offsets[i];
+        std::size_t const tokens = text_tokens(bytes, options.model.geometry.context);
+        if (side & uform_late_interaction_side_query_k) {
+            queries += query_tokens(late, tokens);
+            if (!query_tokens(late, tokens))
+                return refuse_item(i, "sides names a query without a token past late_interaction.prefix_tokens");
+        }
+        if (side & uform_late_interaction_side_document_k) ++documents, document_tokens += tokens;
+    }
+    auto const exceeds = [](std::size_t count, std::size_t limit) noexcept { return limit && count > limit; };
+    auto const overfull = [](char const *message) noexcept { return fail(uform_status_shape_mismatch_k, message); };
+    if (exceeds(queries, late.max_query_tokens_per_device))
+        return overfull("sides name more query tokens than late_interaction.max_query_tokens_per_device");
+    if (exceeds(documents, late.max_documents_per_device))
+        return overfull("sides name more documents than late_interaction.max_documents_per_device");
+    if (exceeds(document_tokens, late.max_document_tokens_per_device))
+        return overfull("sides name more document tokens than late_interaction.max_document_tokens_per_device");
+    return {};
+}
+
 failure_t check_step_items(uform_trainer_step_t const &call, trainer_options_t const &options) noexcept {
     // First the count: a wrong one would have every array read beyond its end.
     if (call.count == 0) return refuse("count must not be zero");
@@ -211,8 +266,8 @@ failure_t check_step_items(uform_trainer_step_t const &call, trainer_options_t c
             return failure;
         }
     }
-    for (std::size_t i = 0; call.sides && i < call.count; ++i)
-        if (call.sides[i] != uform_late_interaction_side_none_k) return unsupported("sides are not in this build");
+    if (options.interacts() && call.sides)
+        if (failure_t const failure = check_sides(call, options)) return failure;
     if (call.choices.offsets || call.choice_targets.offsets) return unsupported("choices are not in this build");
     return {};
 }
@@ -260,6 +315,7 @@ failure_t step(uform_trainer_step_t const &call, executor_t &executor) noexcept 
     step_items_t items;
     items.texts = tape_t<unsigned char>(call.contents, call.count);
     if (call.bags) items.bags = {call.bags, call.count};
+    if (call.sides) items.sides = {call.sides, call.count};
     if (call.temperature_groups) items.temperature_groups = {call.temperature_groups, call.count};
     items.relations = relations_of(call, trainer.options());
     buffer_t<float> rows;

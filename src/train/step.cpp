@@ -11,6 +11,7 @@
 #include <uform/train/lipschitz.hpp>
 #include <uform/train/masked_head.hpp>
 #include <uform/train/schedule.hpp>
+#include <uform/train/token_head.hpp>
 
 namespace uform {
 
@@ -45,10 +46,19 @@ failure_t step_t::forward() noexcept {
         if (lane.failed() || !trainer_.options_.contrasts()) return;
         pool_forward(*trainer_.kit_, lane, geometry(), weights.pool, chunk.batch.items, chunk.states.states, chunk.pool,
                      embeddings_ + chunk.first * geometry().hidden);
+        if (!lane.failed() && trainer_.options_.interacts()) project_chunk(chunk, lane);
     });
 }
 
-/** Every loss that reads pooled rows; their gradients meet in d_embeddings_. */
+void step_t::project_chunk(chunk_t const &chunk, lane_t &lane) noexcept {
+    std::size_t const tokens = chunk.batch.items.tokens(), width = trainer_.options_.model.token_width;
+    float *const vectors = vectors_ + chunk.first_token * width;
+    token_vectors_forward(*trainer_.kit_, lane, trainer_.tower_.weights.tokens_projection, tokens,
+                          chunk.states.states, vectors, inverse_norms_ + chunk.first_token);
+    trainer_.kit_->cast_rows(lane, tokens * width, vectors, vectors_narrow_ + chunk.first_token * width);
+}
+
+/** Every loss over the step's items: of pooled rows, whose gradients meet in d_embeddings_, and of token vectors. */
 failure_t step_t::score() noexcept {
     trainer_options_t const &options = trainer_.options_;
     parameters_t const &parameters = trainer_.parameters_;
@@ -75,8 +85,23 @@ failure_t step_t::score() noexcept {
                                 lipschitz_t<float> {kept_.size(), hidden, embeddings_, regularizers.lipschitz_weight,
                                                     options.seed, trainer_.steps_done_ + 1, regularizers.lipschitz_iterations},
                                 d_embeddings_);
+    if (options.interacts()) score_token_vectors(lane);
     if (wants_stats_) effective_rank_ = effective_rank(lane, kept_.size(), hidden, embeddings_);
     return lane.failure();
+}
+
+void step_t::score_token_vectors(lane_t &lane) noexcept {
+    uform_late_interaction_t const &options = trainer_.options_.late_interaction;
+    parameters_t const &parameters = trainer_.parameters_;
+    std::size_t const theta = parameters.find("late_interaction.log_inverse_temperature");
+    std::size_t const bias = parameters.find("late_interaction.bias");
+    late_interaction_t<float> in;
+    in.relations = relations_, in.form = pair_loss_t(options.pair_loss), in.weight = options.weight;
+    in.width = trainer_.options_.model.token_width, in.queries = queries_, in.documents = documents_;
+    in.groups = groups_, in.vectors = vectors_narrow_;
+    in.theta = parameters.wide(theta), in.bias = parameters.wide(bias);
+    late_interaction_loss_ = late_interaction(*trainer_.kit_, lane, in,
+                                              {d_vectors_, parameters.gradient(theta), parameters.gradient(bias)});
 }
 
 failure_t step_t::backward() noexcept {
@@ -97,8 +122,21 @@ void step_t::backward_chunk(chunk_t &chunk, tower_gradients_t<float> const &grad
     if (trainer_.options_.contrasts())
         pool_backward(*trainer_.kit_, lane, geometry(), weights.pool, gradients.pool, chunk.batch.items,
                       chunk.states.states, chunk.pool, d_embeddings_ + chunk.first * geometry().hidden, d_states);
+    if (trainer_.options_.interacts() && !lane.failed()) backward_token_vectors(chunk, gradients, d_states, lane);
     if (!lane.failed())
         tower_backward(*trainer_.kit_, lane, weights, gradients, chunk.batch, chunk.residuals, chunk.states, d_states);
+}
+
+void step_t::backward_token_vectors(chunk_t const &chunk, tower_gradients_t<float> const &gradients,
+                                    float *d_states_sum, lane_t &lane) noexcept {
+    std::size_t const cell = chunk.first_token * trainer_.options_.model.token_width;
+    token_head_backward_t<float> io;
+    io.tokens = chunk.batch.items.tokens(), io.hidden = geometry().hidden;
+    io.projection_transposed = trainer_.tower_.weights.tokens_projection_transposed;
+    io.states = chunk.states.states, io.vectors = vectors_ + cell, io.d_vectors = d_vectors_ + cell;
+    io.inverse_norms = inverse_norms_ + chunk.first_token;
+    io.projection_sum = gradients.tokens_projection_sum, io.d_states_sum = d_states_sum;
+    token_vectors_backward(*trainer_.kit_, lane, io);
 }
 
 /** Masked text is a mean over the step's covered positions. */
@@ -139,6 +177,7 @@ failure_t step_t::refuse_non_finite() noexcept {
     std::uint64_t const step = trainer_.steps_done_ + 1;
     for (chunk_t const &chunk : chunks_) masked_loss_ += chunk.masked_loss / double(std::max<std::size_t>(covered_, 1));
     loss_ = contrastive_loss_ + masked_loss_ * options.masking.text_weight + coding_rate_loss_ + lipschitz_loss_;
+    loss_ += late_interaction_loss_;
     auto const refuse = [&](char const *term, double value) {
         return fail(uform_status_malformed_k, "a loss is not finite, so the step was not applied",
                     "the %s loss is %g at step %llu", term, value, (unsigned long long)step);
@@ -147,6 +186,7 @@ failure_t step_t::refuse_non_finite() noexcept {
     if (!std::isfinite(masked_loss_)) return refuse("masked text", masked_loss_);
     if (!std::isfinite(coding_rate_loss_)) return refuse("coding rate", coding_rate_loss_);
     if (!std::isfinite(lipschitz_loss_)) return refuse("Lipschitz", lipschitz_loss_);
+    if (!std::isfinite(late_interaction_loss_)) return refuse("late interaction", late_interaction_loss_);
     std::size_t const tensor = find_non_finite(executor_.wide_lane(), trainer_.parameters_.views());
     if (tensor == no_tensor_k) return {};
     return fail(uform_status_malformed_k, "a gradient is not finite, so the step was not applied",
@@ -183,6 +223,7 @@ void step_t::report(uform_trainer_step_stats_t &stats) const noexcept {
     stats.step = trainer_.steps_done_, stats.learning_rate = learning_rate_;
     stats.loss = float(loss_), stats.contrastive_loss = float(contrastive_loss_);
     stats.masked_text_loss = float(masked_loss_);
+    stats.late_interaction_loss = float(late_interaction_loss_);
     stats.truncated = truncated_, stats.dropped = std::exchange(trainer_.dropped_, 0);
     stats.gradient_norm = float(gradient_norm_);
     uform_regularizers_t const &regularizers = trainer_.options_.regularizers;

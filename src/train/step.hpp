@@ -7,6 +7,7 @@
  *  walks the tower back into its slab. Both cuts follow from the batch and the model's size, never from the threads.
  */
 #pragma once
+#include <uform/train/late_interaction.hpp>
 #include <uform/train/trainer.hpp>
 
 namespace uform {
@@ -21,6 +22,7 @@ class step_t {
   private:
     struct chunk_t {
         std::size_t first, last; // kept items
+        std::size_t first_token; // of the step's
         text_batch_t<float> batch;
         residuals_t<float> residuals; // [depth + 1, tokens, hidden]
         states_t<float> states;
@@ -58,15 +60,21 @@ class step_t {
     failure_t cut_chunks() noexcept;
     failure_t claim_chunk(chunk_t &chunk) noexcept;
     failure_t mask_chunk(chunk_t &chunk) noexcept;
+    failure_t claim_token_vectors() noexcept;
+    failure_t list_sides() noexcept;
     failure_t compact_relations() noexcept;
     failure_t compact_edges(edges_t const &from, std::uint32_t const *kept_of, edges_t &to) noexcept;
     void pack_weights() noexcept;
     failure_t forward() noexcept;
+    void project_chunk(chunk_t const &chunk, lane_t &lane) noexcept;
     failure_t score() noexcept;
+    void score_token_vectors(lane_t &lane) noexcept;
     failure_t backward() noexcept;
     void backward_chunk(chunk_t &chunk, tower_gradients_t<float> const &gradients, lane_t &lane) noexcept;
     void backward_masked(chunk_t &chunk, tower_gradients_t<float> const &gradients, float *d_states_sum,
                          lane_t &lane) noexcept;
+    void backward_token_vectors(chunk_t const &chunk, tower_gradients_t<float> const &gradients, float *d_states_sum,
+                                lane_t &lane) noexcept;
     failure_t reduce() noexcept;
     failure_t refuse_non_finite() noexcept;
     failure_t update() noexcept;
@@ -86,10 +94,16 @@ class step_t {
     std::span<std::uint32_t const> groups_; // [kept] or empty
     float *embeddings_ = nullptr;           // [kept, hidden], raw
     float *d_embeddings_ = nullptr;         // [kept, hidden]
+    std::span<scored_item_t> queries_, documents_; // kept items that take part in late interaction, ascending
+    float *vectors_ = nullptr;                     // [tokens, token_width], unit rows
+    bf16_t *vectors_narrow_ = nullptr;             // [tokens, token_width], as the loss reads them
+    float *inverse_norms_ = nullptr;               // [tokens]
+    float *d_vectors_ = nullptr;                   // [tokens, token_width]
     std::size_t tokens_ = 0, truncated_ = 0, dropped_ = 0, covered_ = 0;
     float learning_rate_ = 0;
     bool wants_stats_ = false;
     double loss_ = 0, contrastive_loss_ = 0, masked_loss_ = 0, coding_rate_loss_ = 0, lipschitz_loss_ = 0;
+    double late_interaction_loss_ = 0; // with its weight
     double gradient_norm_ = 0, effective_rank_ = 0;
 };
 

@@ -29,6 +29,7 @@ struct trainer_options_t {
     masking_t masking {};
     uform_contrastive_t contrastive {}; // its widths point into `widths`
     std::size_t widths[matryoshka_limit_k] = {};
+    uform_late_interaction_t late_interaction {}; // of weight zero: no token head is trained
     uform_regularizers_t regularizers {};
     schedule_t schedule {};
     std::uint64_t seed = 0;
@@ -36,13 +37,20 @@ struct trainer_options_t {
 
     bool masks() const noexcept { return objective != uform_objective_contrastive_k; }
     bool contrasts() const noexcept { return objective != uform_objective_masked_k; }
+    bool interacts() const noexcept { return late_interaction.weight > 0; }
 };
+
+/** Tokens by which a query of `tokens` scores; zero where the prefix is all there is. */
+inline std::size_t query_tokens(uform_late_interaction_t const &options, std::size_t tokens) noexcept {
+    return tokens <= options.prefix_tokens ? 0 : std::min(tokens - options.prefix_tokens, options.max_query_span);
+}
 
 /** One process's share of a step; relations index its items. */
 struct step_items_t {
     tape_t<unsigned char> texts;                       // [count]
     std::span<std::uint32_t const> bags;               // [count] or empty
     std::span<std::uint32_t const> temperature_groups; // [count] or empty
+    std::span<uform_late_interaction_side_t const> sides; // [count], or empty: none takes part
     relations_t relations;
     float *embeddings = nullptr; // [count, hidden], unit rows as the loss scored them; null skips the copy
 
