@@ -77,7 +77,7 @@ TEST_P(late_interaction_gradient, every_partial) {
             EXPECT_NEAR(gradient[i], expected, tolerance_k) << i << ", seed " << seed;
             z[i] = x[i];
         }
-        EXPECT_NE(gradient[at.theta], 0);
+        EXPECT_TRUE(gradient[at.theta] != 0 || gradient[at.theta + 1] != 0);
         EXPECT_EQ(gradient[at.bias] == 0 && gradient[at.bias + 1] == 0, bias_cancels(GetParam()));
     }
 }
