@@ -57,6 +57,35 @@ void check_relations(uform_trainer_step_t const &call, std::size_t limit) {
             fail(uform_status_shape_mismatch_k, "relations name more edges than contrastive.max_edges_per_device");
 }
 
+std::size_t tokens_of(std::string_view text, std::size_t columns) noexcept {
+    return std::clamp<std::size_t>(text.size(), 1, columns);
+}
+
+void check_sides(uform_trainer_step_t const &call, options_t const &options) {
+    uform_late_interaction_t const &late = options.late_interaction;
+    std::size_t queries = 0, documents = 0, document_tokens = 0;
+    for (std::size_t i = 0; i < call.count; ++i) {
+        std::size_t const tokens = tokens_of(item_of(call.contents, i), options.batch.max_columns_per_row);
+        if (call.sides[i] < 0 || call.sides[i] > uform_late_interaction_side_query_and_document_k)
+            refuse("sides names one that does not exist", {}, i);
+        if (call.sides[i] & uform_late_interaction_side_query_k) {
+            if (tokens <= late.prefix_tokens)
+                refuse("sides names a query without a token past late_interaction.prefix_tokens", {}, i);
+            queries += std::min(tokens - late.prefix_tokens, late.max_query_span);
+        }
+        if (call.sides[i] & uform_late_interaction_side_document_k) ++documents, document_tokens += tokens;
+    }
+    auto const bound = [](std::size_t count, std::size_t limit, char const *message) {
+        if (limit && count > limit) fail(uform_status_shape_mismatch_k, message);
+    };
+    bound(queries, late.max_query_tokens_per_device,
+          "sides name more query tokens than late_interaction.max_query_tokens_per_device");
+    bound(documents, late.max_documents_per_device,
+          "sides name more documents than late_interaction.max_documents_per_device");
+    bound(document_tokens, late.max_document_tokens_per_device,
+          "sides name more document tokens than late_interaction.max_document_tokens_per_device");
+}
+
 void check_items(uform_trainer_step_t const &call, options_t const &options) {
     check_tape(UFORM_STUB_FIELD("contents"), call.contents, call.count, uform_scalar_u8_k);
     if (call.count == 0) refuse("count must not be zero");
@@ -70,13 +99,8 @@ void check_items(uform_trainer_step_t const &call, options_t const &options) {
             call.temperature_groups[i] >= options.contrastive.temperature_groups)
             refuse("temperature_groups must be below contrastive.temperature_groups", {}, i);
     }
-    for (std::size_t i = 0; call.sides && i < call.count; ++i)
-        if (call.sides[i] != uform_late_interaction_side_none_k) unsupported("sides are not in this build");
+    if (options.interacts() && call.sides) check_sides(call, options);
     if (call.choices.offsets || call.choice_targets.offsets) unsupported("choices are not in this build");
-}
-
-std::size_t tokens_of(std::string_view text, std::size_t columns) noexcept {
-    return std::clamp<std::size_t>(text.size(), 1, columns);
 }
 
 /** Bags beyond the limit, in the order of their first mention, are left out whole. */

@@ -118,6 +118,9 @@ void uform_trainer_handle_t::start(uform_trainer_init_ram_t const &call) {
         if (spec.name == "contrastive.log_inverse_temperature")
             value = std::log(options.contrastive.inverse_temperature);
         if (spec.name == "contrastive.bias") value = options.contrastive.bias;
+        if (spec.name == "late_interaction.log_inverse_temperature")
+            value = std::log(options.late_interaction.inverse_temperature);
+        if (spec.name == "late_interaction.bias") value = options.late_interaction.bias;
         weights.push_back(spec.is_f32 ? filled(spec.bytes() / 4, value) : std::string(spec.bytes(), 0));
     }
 }
