@@ -232,6 +232,28 @@ TEST(token_training_unit, a_resumed_run_equals_one_that_never_stopped) {
     EXPECT_TRUE(bytes_of(whole.save("whole.safetensors")) == bytes_of(resumed.save("resumed.safetensors")));
 }
 
+TEST(token_training_unit, a_run_resumes_with_the_head_it_had) {
+    run_t run(1, nothing);
+    std::string const path = run.save("headed.safetensors");
+    auto const resume = [&](float weight, size_t width) {
+        uform_trainer_t trainer = nullptr;
+        uform_outcome_t outcome {};
+        uform_trainer_init_ram_t init {};
+        init.trainer = &trainer, init.outcome = &outcome, init.resume = view(path), init.seed = 7;
+        init.depth = 2, init.hidden = 128, init.objective = uform_objective_contrastive_k;
+        init.batch.max_rows_per_device = init.batch.max_segments_per_device = 2, init.batch.max_columns_per_row = 64;
+        init.late_interaction.weight = weight, init.late_interaction.width = width;
+        init.schedule.steps = 300, init.schedule.learning_rate = 3e-3f, init.schedule.warmup_steps = 20;
+        uform_trainer_init_ram(&init);
+        uform_trainer_free(trainer);
+        EXPECT_EQ(trainer != nullptr, outcome.status == uform_status_success_k);
+        return outcome.status == uform_status_config_mismatch_k ? std::string(outcome.detail) : std::string();
+    };
+    EXPECT_EQ(resume(1, 0), "");
+    EXPECT_EQ(resume(1, 64), "late_interaction.width: saved 128, asked 64");
+    EXPECT_EQ(resume(0, 0), "late_interaction.width: saved 128, asked 0");
+}
+
 TEST(token_training_unit, a_head_that_initial_lacks_is_drawn_from_the_seed) {
     std::string source, target, drawn;
     {
