@@ -7,13 +7,14 @@
  *  `pair_loss_row`, whose rows are queries and whose columns are documents. The maximum is hard: a gradient goes to the
  *  token that won, of equals to the first.
  *
- *      per query, in parallel    64 document tokens x the query's, a product of the kit ─▶ winner and maximum per token
- *                                ─▶ a row of S ─▶ its loss, d loss / d S
- *      per item, in parallel     d_v of its tokens as a query, then as a document: a row of the pair per winner
+ *      per block of queries, in parallel    64 document tokens x the block's, a product of the kit
+ *                                           ─▶ maximum and winner per query token ─▶ rows of S ─▶ loss, d loss / d S
+ *      per item, in parallel                d_v of its tokens as a query, then as a document: a row per winner
  *
- *  Winners alone outlive a tile: two bytes for each (query token, document), so memory does not know how long documents
- *  are. The kit's `max_products` forgets which token won and would have every product computed twice. Pairs without a
- *  force are not scored. Every sum runs in the order of its index, whatever the threads.
+ *  A block is as many queries as fill a panel of the product with tokens. Winners alone outlive a tile: two bytes for
+ *  each (query token, document), so memory does not know how long documents are. The kit's `max_products` forgets which
+ *  token won and would have every product computed twice. A block's pairs without a force are not scored. Every sum
+ *  runs in the order of its index, whatever the threads.
  */
 #pragma once
 #include <algorithm>
@@ -72,11 +73,11 @@ class late_interaction_pass_t {
         scratch_scope_t scope(lane_);
         if (!claim()) return 0;
         poison();
-        lane_.rows(in_.queries.size(), 1, [this](std::size_t first, std::size_t last, lane_t &worker) noexcept {
+        lane_.rows(blocks_used_, 1, [this](std::size_t first, std::size_t last, lane_t &worker) noexcept {
             scratch_scope_t scope(worker);
-            row_scratch_t scratch;
-            if (!claim_row(worker, scratch)) return;
-            for (std::size_t row = first; row < last && !worker.failed(); ++row) score_row(worker, row, scratch);
+            block_scratch_t scratch;
+            if (!claim_block(worker, scratch)) return;
+            for (std::size_t i = first; i < last && !worker.failed(); ++i) score_block(worker, blocks_[i], scratch);
         });
         if (lane_.failed()) return 0;
         wide_t const loss = sum_rows();
@@ -87,17 +88,24 @@ class late_interaction_pass_t {
     }
 
   private:
-    static constexpr std::size_t tile_rows_k = 64;
+    static constexpr std::size_t tile_rows_k = 64, group_rows_k = 8;
+    static constexpr std::size_t block_tokens_k = 64; // columns of a packed panel
     static constexpr std::uint32_t absent_k = UINT32_MAX;
 
-    /** What a worker needs for one row. */
-    struct row_scratch_t {
-        float *attract = nullptr, *repel = nullptr;           // [items]
-        float *attract_row = nullptr, *repel_row = nullptr;   // [documents]
-        wide_t *logits = nullptr, *terms = nullptr;           // [documents], [2 documents]
-        wide_t *tile = nullptr, *best = nullptr;              // [tile_rows_k, longest query], [longest query]
-        std::uint32_t *winners = nullptr;                     // [longest query]
-        std::byte *packed = nullptr;                          // the query as a right operand
+    /** Consecutive queries whose tokens share products: at most `block_tokens_k` tokens, or one query. */
+    struct block_t {
+        std::uint32_t first, last, tokens;
+    };
+    /** What a worker needs for one block. */
+    struct block_scratch_t {
+        float *attract_row = nullptr, *repel_row = nullptr; // [items]
+        float *attract = nullptr, *repel = nullptr;         // [queries of the block, documents]
+        wide_t *logits = nullptr, *terms = nullptr;         // [queries of the block, documents], [2 documents]
+        wide_t *tile = nullptr;                             // [tile_rows_k, tokens]
+        wide_t *best = nullptr;                             // [tokens]
+        std::uint32_t *groups = nullptr, *winners = nullptr; // [tokens]
+        stored_t *gathered = nullptr;                       // [tokens, width]
+        packed_t packed;                                    // the same as a right operand
     };
 
     bool claim() noexcept {
@@ -110,27 +118,42 @@ class late_interaction_pass_t {
         query_poisons_ = lane_.claim<wide_t>(rows), document_poisons_ = lane_.claim<wide_t>(columns_);
         if (lane_.failed()) return false;
         std::fill(query_of_, query_of_ + items, absent_k), std::fill(document_of_, document_of_ + items, absent_k);
-        row_winners_[0] = 0, longest_ = 0;
+        row_winners_[0] = 0;
         for (std::size_t row = 0; row < rows; ++row) {
             query_of_[in_.queries[row].item] = std::uint32_t(row);
             row_winners_[row + 1] = row_winners_[row] + in_.queries[row].count * columns_;
-            longest_ = std::max<std::size_t>(longest_, in_.queries[row].count);
         }
         for (std::size_t column = 0; column < columns_; ++column)
             document_of_[in_.documents[column].item] = std::uint32_t(column);
-        winners_ = lane_.claim<std::uint16_t>(row_winners_[rows]);
-        return !lane_.failed();
+        winners_ = lane_.claim<std::uint16_t>(row_winners_[rows]), blocks_ = lane_.claim<block_t>(rows);
+        if (lane_.failed()) return false;
+        cut_blocks();
+        return true;
     }
 
-    bool claim_row(lane_t &worker, row_scratch_t &scratch) const noexcept {
-        std::size_t const items = in_.relations.items;
-        scratch.attract = worker.claim<float>(items), scratch.repel = worker.claim<float>(items);
-        scratch.attract_row = worker.claim<float>(columns_), scratch.repel_row = worker.claim<float>(columns_);
-        scratch.logits = worker.claim<wide_t>(columns_), scratch.terms = worker.claim<wide_t>(2 * columns_);
-        scratch.tile = worker.claim<wide_t>(tile_rows_k * longest_), scratch.best = worker.claim<wide_t>(longest_);
-        scratch.winners = worker.claim<std::uint32_t>(longest_);
-        scratch.packed =
-            worker.claim<std::byte>(kernels_.pack_bytes(longest_, in_.width, uform_scalar_bf16_k));
+    void cut_blocks() noexcept {
+        for (std::uint32_t row = 0; row < in_.queries.size();) {
+            block_t block {row, row + 1, in_.queries[row].count};
+            while (block.last < in_.queries.size() && block.tokens + in_.queries[block.last].count <= block_tokens_k)
+                block.tokens += in_.queries[block.last++].count;
+            row = block.last, blocks_[blocks_used_++] = block;
+            block_tokens_ = std::max<std::size_t>(block_tokens_, block.tokens);
+            block_rows_ = std::max<std::size_t>(block_rows_, block.last - block.first);
+        }
+    }
+
+    bool claim_block(lane_t &worker, block_scratch_t &scratch) const noexcept {
+        std::size_t const items = in_.relations.items, cells = block_rows_ * columns_;
+        scratch.attract_row = worker.claim<float>(items), scratch.repel_row = worker.claim<float>(items);
+        scratch.attract = worker.claim<float>(cells), scratch.repel = worker.claim<float>(cells);
+        scratch.logits = worker.claim<wide_t>(cells), scratch.terms = worker.claim<wide_t>(2 * columns_);
+        scratch.tile = worker.claim<wide_t>(tile_rows_k * block_tokens_);
+        scratch.best = worker.claim<wide_t>(block_tokens_);
+        scratch.groups = worker.claim<std::uint32_t>(block_tokens_);
+        scratch.winners = worker.claim<std::uint32_t>(block_tokens_);
+        scratch.gathered = worker.claim<stored_t>(block_tokens_ * in_.width);
+        scratch.packed.data =
+            worker.claim<std::byte>(kernels_.pack_bytes(block_tokens_, in_.width, uform_scalar_bf16_k));
         return !worker.failed();
     }
 
@@ -154,74 +177,123 @@ class late_interaction_pass_t {
         });
     }
 
-    /** The forces of a query's pairs, over documents alone. */
-    row_weights_t weigh_row(std::size_t row, row_scratch_t const &scratch) const noexcept {
-        relation_row(in_.relations, in_.queries[row].item, scratch.attract, scratch.repel);
+    void score_block(lane_t &worker, block_t const &block, block_scratch_t &scratch) noexcept {
+        row_weights_t totals[block_tokens_k];
+        stored_t *gathered = scratch.gathered;
+        for (std::size_t row = block.first; row < block.last; ++row) {
+            scored_item_t const &query = in_.queries[row];
+            totals[row - block.first] = weigh_row(row, row - block.first, scratch);
+            gathered = std::copy_n(vector(query.first), query.count * in_.width, gathered);
+        }
+        scratch.packed.outputs = block.tokens, scratch.packed.inputs = in_.width;
+        kernels_.pack(scratch.gathered, 0, block.tokens, scratch.packed);
+        for (std::size_t column = 0; column < columns_; ++column) {
+            if (has_force(block, column, scratch)) find_winners(worker, in_.documents[column], scratch);
+            keep_scores(block, column, scratch);
+        }
+        for (std::size_t row = block.first; row < block.last; ++row)
+            close_row(row, row - block.first, totals[row - block.first], scratch);
+    }
+
+    /** The forces of a query's pairs, over documents alone; none at all where none attracts. */
+    row_weights_t weigh_row(std::size_t row, std::size_t place, block_scratch_t const &scratch) noexcept {
+        relation_row(in_.relations, in_.queries[row].item, scratch.attract_row, scratch.repel_row);
+        float *const attract = scratch.attract + place * columns_, *const repel = scratch.repel + place * columns_;
         row_weights_t total;
         for (std::size_t column = 0; column < columns_; ++column) {
             std::uint32_t const item = in_.documents[column].item;
-            scratch.attract_row[column] = scratch.attract[item], scratch.repel_row[column] = scratch.repel[item];
-            total.attract += scratch.attract[item], total.repel += scratch.repel[item];
+            attract[column] = scratch.attract_row[item], repel[column] = scratch.repel_row[item];
+            total.attract += attract[column], total.repel += repel[column];
         }
+        row_anchors_[row] = total.attract > 0;
+        if (!row_anchors_[row]) std::fill(repel, repel + columns_, 0.0f);
         return total;
     }
 
-    void score_row(lane_t &worker, std::size_t row, row_scratch_t const &scratch) noexcept {
-        scored_item_t const &query = in_.queries[row];
-        wide_t *const forces = forces_ + row * columns_;
-        row_weights_t const total = weigh_row(row, scratch);
-        row_losses_[row] = row_d_theta_[row] = row_d_bias_[row] = 0;
-        row_anchors_[row] = total.attract > 0;
-        if (!row_anchors_[row]) return std::fill(forces, forces + columns_, wide_t(0));
-        packed_t const packed {scratch.packed, query.count, in_.width, uform_scalar_bf16_k};
-        kernels_.pack(vector(query.first), 0, query.count, packed);
-        wide_t const temperature = exp_of(in_.theta[group(query.item)]), bias = in_.bias[group(query.item)];
-        for (std::size_t column = 0; column < columns_; ++column) {
-            bool const has_force = scratch.attract_row[column] > 0 || scratch.repel_row[column] > 0;
-            wide_t const score = has_force ? score_pair(worker, row, column, packed, scratch) : wide_t(0);
-            scratch.logits[column] = temperature * score + bias;
-        }
-        row_losses_[row] = pair_loss_row(in_.form, pair_row_t<wide_t> {columns_, scratch.logits, scratch.attract_row,
-                                                                       scratch.repel_row, total, forces,
-                                                                       scratch.terms});
-        for (std::size_t j = 0; j < columns_; ++j) scratch.terms[j] = forces[j] * (scratch.logits[j] - bias);
-        row_d_theta_[row] = sum_of(columns_, scratch.terms);
-        if (!bias_cancels(in_.form)) row_d_bias_[row] = sum_of(columns_, forces);
-        for (std::size_t j = 0; j < columns_; ++j) forces[j] *= temperature;
+    bool has_force(std::size_t place, std::size_t column, block_scratch_t const &scratch) const noexcept {
+        std::size_t const cell = place * columns_ + column;
+        return scratch.attract[cell] > 0 || scratch.repel[cell] > 0;
+    }
+    bool has_force(block_t const &block, std::size_t column, block_scratch_t const &scratch) const noexcept {
+        for (std::size_t place = 0; place < block.last - block.first; ++place)
+            if (has_force(place, column, scratch)) return true;
+        return false;
     }
 
-    /** S of one pair; its winners are kept, counted from the document's first token. */
-    wide_t score_pair(lane_t &worker, std::size_t row, std::size_t column, packed_t query,
-                      row_scratch_t const &scratch) noexcept {
-        scored_item_t const &document = in_.documents[column];
-        std::size_t const count = query.outputs;
+    /** Per token of the block the largest product with a document's tokens, and the first of those that reach it. */
+    void find_winners(lane_t &worker, scored_item_t const &document, block_scratch_t const &scratch) const noexcept {
+        std::size_t const count = scratch.packed.outputs;
         std::fill(scratch.best, scratch.best + count, -std::numeric_limits<real_t<wide_t>>::infinity());
         std::fill(scratch.winners, scratch.winners + count, 0u);
         for (std::size_t first = 0; first < document.count; first += tile_rows_k) {
             std::size_t const rows = std::min<std::size_t>(tile_rows_k, document.count - first);
-            kernels_.gemm_wide(worker, rows, vector(document.first + first), query, nullptr, scratch.tile);
-            keep_best(rows, count, std::uint32_t(first), scratch);
+            kernels_.gemm_wide(worker, rows, vector(document.first + first), scratch.packed, nullptr, scratch.tile);
+            keep_best(rows, std::uint32_t(first), scratch);
         }
-        std::uint16_t *const winners = winners_of(row, column);
-        for (std::size_t token = 0; token < count; ++token) winners[token] = std::uint16_t(scratch.winners[token]);
-        wide_t const sum = sum_of(count, scratch.best);
-        return sum / wide_t(real_t<wide_t>(count)) + query_poisons_[row] + document_poisons_[column];
     }
 
-    /** Strictly greater, so that of equals the first stays. */
-    static void keep_best(std::size_t rows, std::size_t count, std::uint32_t first,
-                          row_scratch_t const &scratch) noexcept {
-        wide_t *const best = scratch.best;
-        std::uint32_t *const winners = scratch.winners;
-        for (std::size_t row = 0; row < rows; ++row) {
+    /** Maxima of eight rows at a time; where a group beats what came before, its row is looked for once a tile. */
+    static void keep_best(std::size_t rows, std::uint32_t first, block_scratch_t const &scratch) noexcept {
+        std::size_t const count = scratch.packed.outputs;
+        std::fill(scratch.groups, scratch.groups + count, absent_k);
+        for (std::size_t row = 0; row < rows; row += group_rows_k) {
             wide_t const *const products = scratch.tile + row * count;
-            std::uint32_t const place = first + std::uint32_t(row);
-            for (std::size_t token = 0; token < count; ++token) {
-                bool const better = real_of(products[token]) > real_of(best[token]);
-                best[token] = better ? products[token] : best[token];
-                winners[token] = better ? place : winners[token];
-            }
+            if (rows - row >= group_rows_k)
+                raise<group_rows_k>(count, products, std::uint32_t(row), scratch.best, scratch.groups);
+            else
+                for (std::size_t i = row; i < rows; ++i)
+                    raise<1>(count, scratch.tile + i * count, std::uint32_t(row), scratch.best, scratch.groups);
         }
+        for (std::size_t token = 0; token < count; ++token) {
+            if (scratch.groups[token] == absent_k) continue;
+            std::uint32_t row = scratch.groups[token];
+            while (real_of(scratch.tile[row * count + token]) != real_of(scratch.best[token])) ++row;
+            scratch.winners[token] = first + row;
+        }
+    }
+    /** Strictly greater, so that of equals the first stays. */
+    template <std::size_t rows_>
+    static void raise(std::size_t count, wide_t const *products, std::uint32_t group, wide_t *best,
+                      std::uint32_t *groups) noexcept {
+        for (std::size_t token = 0; token < count; ++token) {
+            wide_t top = products[token];
+            for (std::size_t row = 1; row < rows_; ++row) {
+                wide_t const product = products[row * count + token];
+                top = real_of(product) > real_of(top) ? product : top;
+            }
+            bool const better = real_of(top) > real_of(best[token]);
+            best[token] = better ? top : best[token], groups[token] = better ? group : groups[token];
+        }
+    }
+
+    /** Logits of one column, and the winners behind them, counted from the document's first token. */
+    void keep_scores(block_t const &block, std::size_t column, block_scratch_t const &scratch) noexcept {
+        std::size_t token = 0;
+        for (std::size_t row = block.first; row < block.last; token += in_.queries[row++].count) {
+            std::size_t const place = row - block.first, count = in_.queries[row].count;
+            std::uint32_t const group = this->group(in_.queries[row].item);
+            wide_t &logit = scratch.logits[place * columns_ + column];
+            logit = in_.bias[group];
+            if (!has_force(place, column, scratch)) continue;
+            wide_t const mean = sum_of(count, scratch.best + token) / wide_t(real_t<wide_t>(count));
+            logit += exp_of(in_.theta[group]) * (mean + query_poisons_[row] + document_poisons_[column]);
+            std::copy_n(scratch.winners + token, count, winners_of(row, column));
+        }
+    }
+
+    void close_row(std::size_t row, std::size_t place, row_weights_t total, block_scratch_t const &scratch) noexcept {
+        wide_t *const forces = forces_ + row * columns_, *const logits = scratch.logits + place * columns_;
+        row_losses_[row] = row_d_theta_[row] = row_d_bias_[row] = 0;
+        if (!row_anchors_[row]) return std::fill(forces, forces + columns_, wide_t(0));
+        std::uint32_t const group = this->group(in_.queries[row].item);
+        wide_t const temperature = exp_of(in_.theta[group]), bias = in_.bias[group];
+        row_losses_[row] = pair_loss_row(
+            in_.form, pair_row_t<wide_t> {columns_, logits, scratch.attract + place * columns_,
+                                          scratch.repel + place * columns_, total, forces, scratch.terms});
+        for (std::size_t j = 0; j < columns_; ++j) scratch.terms[j] = forces[j] * (logits[j] - bias);
+        row_d_theta_[row] = sum_of(columns_, scratch.terms);
+        if (!bias_cancels(in_.form)) row_d_bias_[row] = sum_of(columns_, forces);
+        for (std::size_t j = 0; j < columns_; ++j) forces[j] *= temperature;
     }
 
     std::uint16_t *winners_of(std::size_t row, std::size_t column) const noexcept {
@@ -273,8 +345,9 @@ class late_interaction_pass_t {
     lane_t &lane_;
     late_interaction_t<wide_t> const &in_;
     late_interaction_gradient_t<wide_t> const &out_;
-    std::size_t columns_;     // documents
-    std::size_t longest_ = 0; // tokens of a query
+    std::size_t columns_; // documents
+    block_t *blocks_ = nullptr; // [queries] at most
+    std::size_t blocks_used_ = 0, block_rows_ = 0, block_tokens_ = 0; // how many, and the most that one has
     real_t<wide_t> scale_ = 0;
     std::size_t *row_winners_ = nullptr;   // [queries + 1], where each query's winners start
     std::uint16_t *winners_ = nullptr;     // per query: [documents, tokens of the query]
