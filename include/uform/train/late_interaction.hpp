@@ -26,6 +26,7 @@
 #include <uform/train/pair_loss.hpp>
 #include <uform/train/products.hpp>
 #include <uform/train/relations.hpp>
+#include <uform/train/winners.hpp>
 #include <uform/utilities/lane.hpp>
 
 namespace uform {
@@ -88,7 +89,7 @@ class late_interaction_pass_t {
     }
 
   private:
-    static constexpr std::size_t tile_rows_k = 64, group_rows_k = 8;
+    static constexpr std::size_t tile_rows_k = 64;
     static constexpr std::size_t block_tokens_k = 64; // columns of a packed panel
     static constexpr std::uint32_t absent_k = UINT32_MAX;
 
@@ -102,8 +103,7 @@ class late_interaction_pass_t {
         float *attract = nullptr, *repel = nullptr;         // [queries of the block, documents]
         wide_t *logits = nullptr, *terms = nullptr;         // [queries of the block, documents], [2 documents]
         wide_t *tile = nullptr;                             // [tile_rows_k, tokens]
-        wide_t *best = nullptr;                             // [tokens]
-        std::uint32_t *groups = nullptr, *winners = nullptr; // [tokens]
+        winners_t<wide_t> winners;                          // a column per token
         stored_t *gathered = nullptr;                       // [tokens, width]
         packed_t packed;                                    // the same as a right operand
     };
@@ -148,9 +148,9 @@ class late_interaction_pass_t {
         scratch.attract = worker.claim<float>(cells), scratch.repel = worker.claim<float>(cells);
         scratch.logits = worker.claim<wide_t>(cells), scratch.terms = worker.claim<wide_t>(2 * columns_);
         scratch.tile = worker.claim<wide_t>(tile_rows_k * block_tokens_);
-        scratch.best = worker.claim<wide_t>(block_tokens_);
-        scratch.groups = worker.claim<std::uint32_t>(block_tokens_);
-        scratch.winners = worker.claim<std::uint32_t>(block_tokens_);
+        scratch.winners.best = worker.claim<wide_t>(block_tokens_);
+        scratch.winners.rows = worker.claim<std::uint32_t>(block_tokens_);
+        scratch.winners.groups = worker.claim<std::uint32_t>(block_tokens_);
         scratch.gathered = worker.claim<stored_t>(block_tokens_ * in_.width);
         scratch.packed.data =
             worker.claim<std::byte>(kernels_.pack_bytes(block_tokens_, in_.width, uform_scalar_bf16_k));
@@ -185,7 +185,7 @@ class late_interaction_pass_t {
             totals[row - block.first] = weigh_row(row, row - block.first, scratch);
             gathered = std::copy_n(vector(query.first), query.count * in_.width, gathered);
         }
-        scratch.packed.outputs = block.tokens, scratch.packed.inputs = in_.width;
+        scratch.winners.columns = scratch.packed.outputs = block.tokens, scratch.packed.inputs = in_.width;
         kernels_.pack(scratch.gathered, 0, block.tokens, scratch.packed);
         for (std::size_t column = 0; column < columns_; ++column) {
             if (has_force(block, column, scratch)) find_winners(worker, in_.documents[column], scratch);
@@ -222,47 +222,11 @@ class late_interaction_pass_t {
 
     /** Per token of the block the largest product with a document's tokens, and the first of those that reach it. */
     void find_winners(lane_t &worker, scored_item_t const &document, block_scratch_t const &scratch) const noexcept {
-        std::size_t const count = scratch.packed.outputs;
-        std::fill(scratch.best, scratch.best + count, -std::numeric_limits<real_t<wide_t>>::infinity());
-        std::fill(scratch.winners, scratch.winners + count, 0u);
+        start_winners(scratch.winners);
         for (std::size_t first = 0; first < document.count; first += tile_rows_k) {
             std::size_t const rows = std::min<std::size_t>(tile_rows_k, document.count - first);
             kernels_.gemm_wide(worker, rows, vector(document.first + first), scratch.packed, nullptr, scratch.tile);
-            keep_best(rows, std::uint32_t(first), scratch);
-        }
-    }
-
-    /** Maxima of eight rows at a time; where a group beats what came before, its row is looked for once a tile. */
-    static void keep_best(std::size_t rows, std::uint32_t first, block_scratch_t const &scratch) noexcept {
-        std::size_t const count = scratch.packed.outputs;
-        std::fill(scratch.groups, scratch.groups + count, absent_k);
-        for (std::size_t row = 0; row < rows; row += group_rows_k) {
-            wide_t const *const products = scratch.tile + row * count;
-            if (rows - row >= group_rows_k)
-                raise<group_rows_k>(count, products, std::uint32_t(row), scratch.best, scratch.groups);
-            else
-                for (std::size_t i = row; i < rows; ++i)
-                    raise<1>(count, scratch.tile + i * count, std::uint32_t(row), scratch.best, scratch.groups);
-        }
-        for (std::size_t token = 0; token < count; ++token) {
-            if (scratch.groups[token] == absent_k) continue;
-            std::uint32_t row = scratch.groups[token];
-            while (real_of(scratch.tile[row * count + token]) != real_of(scratch.best[token])) ++row;
-            scratch.winners[token] = first + row;
-        }
-    }
-    /** Strictly greater, so that of equals the first stays. */
-    template <std::size_t rows_>
-    static void raise(std::size_t count, wide_t const *products, std::uint32_t group, wide_t *best,
-                      std::uint32_t *groups) noexcept {
-        for (std::size_t token = 0; token < count; ++token) {
-            wide_t top = products[token];
-            for (std::size_t row = 1; row < rows_; ++row) {
-                wide_t const product = products[row * count + token];
-                top = real_of(product) > real_of(top) ? product : top;
-            }
-            bool const better = real_of(top) > real_of(best[token]);
-            best[token] = better ? top : best[token], groups[token] = better ? group : groups[token];
+            keep_winners(rows, std::uint32_t(first), scratch.tile, scratch.winners);
         }
     }
 
@@ -275,9 +239,9 @@ class late_interaction_pass_t {
             wide_t &logit = scratch.logits[place * columns_ + column];
             logit = in_.bias[group];
             if (!has_force(place, column, scratch)) continue;
-            wide_t const mean = sum_of(count, scratch.best + token) / wide_t(real_t<wide_t>(count));
+            wide_t const mean = sum_of(count, scratch.winners.best + token) / wide_t(real_t<wide_t>(count));
             logit += exp_of(in_.theta[group]) * (mean + query_poisons_[row] + document_poisons_[column]);
-            std::copy_n(scratch.winners + token, count, winners_of(row, column));
+            std::copy_n(scratch.winners.rows + token, count, winners_of(row, column));
         }
     }
 
