@@ -90,7 +90,8 @@ failure_t resolve_contrastive(uform_trainer_init_ram_t const &call, trainer_opti
 }
 
 failure_t resolve_late_interaction(uform_trainer_init_ram_t const &call, trainer_options_t &options) noexcept {
-    if (!is_weight(call.late_interaction.weight)) return refuse("late_interaction.weight must be finite and not negative");
+    if (!is_weight(call.late_interaction.weight))
+        return refuse("late_interaction.weight must be finite and not negative");
     if (call.late_interaction.weight == 0) return {};
     if (!options.contrasts()) return refuse("late_interaction.weight must be zero where the objective is masked alone");
     uform_late_interaction_t &resolved = options.late_interaction = call.late_interaction;
@@ -276,9 +277,12 @@ failure_t check_step(uform_trainer_step_t const &call) noexcept {
     trainer_options_t const &options = call.trainer->trainer.options();
     if (call.executor != call.trainer->executor) return refuse("executor is not the one the trainer was made on");
     if (failure_t const failure = check_step_items(call, options)) return failure;
-    if (call.embeddings) {
-        if (!options.contrasts()) return unsupported("embeddings are scored by contrastive and joint steps alone");
-        if (!call.arena) return refuse("arena must not be NULL where embeddings are asked for");
+    if (call.embeddings && !options.contrasts())
+        return unsupported("embeddings are scored by contrastive and joint steps alone");
+    if (call.token_vectors && !options.interacts())
+        return unsupported("token_vectors are scored where late_interaction has weight alone");
+    if (call.embeddings || call.token_vectors) {
+        if (!call.arena) return refuse("arena must not be NULL where embeddings or token_vectors are asked for");
         if (failure_t const failure = check_outputs_scalar(call.outputs_scalar, true)) return failure;
     }
     if (!options.contrasts()) return {};
@@ -290,22 +294,38 @@ failure_t check_step(uform_trainer_step_t const &call) noexcept {
     return {};
 }
 
-/** Where the scored rows will land: claimed before the step, which no lack of memory may then turn into a failure. */
-uform_rows_t claim_embeddings(uform_trainer_step_t const &call, std::size_t hidden) noexcept {
-    uform_rows_t view {};
-    view.count = call.count, view.columns = hidden;
+/** Where scored rows will land: claimed before the step, which no lack of memory may then turn into a failure. */
+template <typename view_>
+view_ claim_scored(uform_trainer_step_t const &call, std::size_t count, std::size_t columns) noexcept {
+    view_ view {};
+    view.count = count, view.columns = columns;
     view.scalar = call.outputs_scalar ? call.outputs_scalar : uform_scalar_f32_k;
-    view.stride = hidden * uform_scalar_bytes(view.scalar);
+    view.stride = columns * uform_scalar_bytes(view.scalar);
     view.data = call.arena->arena.claim<std::byte>(view.count * view.stride);
     return view;
 }
 
 /** The scored rows in the scalar asked for. */
-failure_t land_embeddings(float const *rows, uform_rows_t const &view) noexcept {
+template <typename view_>
+failure_t land_scored(float const *rows, view_ const &view) noexcept {
     auto *const data = static_cast<std::byte *>(const_cast<void *>(view.data)); // the arena's, claimed above
     for (std::size_t i = 0; i < view.count; ++i)
         if (!land_row(view.scalar, rows + i * view.columns, view.columns, data + i * view.stride))
-            return fail(uform_status_internal_k, "an embedding does not stay finite");
+            return fail(uform_status_internal_k, "a scored row does not stay finite");
+    return {};
+}
+
+/** Room for every item's tokens, since which of them are dropped shows in the step. */
+failure_t claim_token_vectors(uform_trainer_step_t const &call, step_items_t &items, buffer_t<float> &vectors,
+                              uform_rows_tape_t &landed) noexcept {
+    model_options_t const &model = call.trainer->trainer.options().model;
+    std::size_t tokens = 0;
+    for (std::size_t i = 0; i < call.count; ++i) tokens += text_tokens(items.texts[i].size(), model.geometry.context);
+    landed = claim_scored<uform_rows_tape_t>(call, tokens, model.token_width);
+    landed.offsets = items.token_offsets = call.arena->arena.claim<std::size_t>(call.count + 1);
+    if (!landed.data || !landed.offsets || !vectors.resize(tokens * model.token_width))
+        return fail(uform_status_out_of_memory_k, "memory for token_vectors is out");
+    items.token_vectors = vectors.data();
     return {};
 }
 
@@ -318,18 +338,26 @@ failure_t step(uform_trainer_step_t const &call, executor_t &executor) noexcept 
     if (call.sides) items.sides = {call.sides, call.count};
     if (call.temperature_groups) items.temperature_groups = {call.temperature_groups, call.count};
     items.relations = relations_of(call, trainer.options());
-    buffer_t<float> rows;
+    buffer_t<float> rows, vectors;
     uform_rows_t landed {};
-    if (call.embeddings) landed = claim_embeddings(call, hidden);
+    uform_rows_tape_t landed_vectors {};
+    if (call.embeddings) landed = claim_scored<uform_rows_t>(call, call.count, hidden);
     if (call.embeddings && (!landed.data || !rows.resize(call.count * hidden)))
         return fail(uform_status_out_of_memory_k, "memory for embeddings is out");
     items.embeddings = rows.data();
+    if (call.token_vectors)
+        if (failure_t const failure = claim_token_vectors(call, items, vectors, landed_vectors)) return failure;
     uform_trainer_step_stats_t stats;
     if (failure_t const failure = trainer.step(items, executor, call.stats ? &stats : nullptr)) return failure;
     if (call.embeddings) {
-        if (failure_t const failure = land_embeddings(rows.data(), landed)) return failure;
-        *call.embeddings = landed;
+        if (failure_t const failure = land_scored(rows.data(), landed)) return failure;
     }
+    if (call.token_vectors) {
+        landed_vectors.count = items.token_offsets[call.count];
+        if (failure_t const failure = land_scored(vectors.data(), landed_vectors)) return failure;
+        *call.token_vectors = landed_vectors;
+    }
+    if (call.embeddings) *call.embeddings = landed;
     if (call.stats) *call.stats = stats;
     return {};
 }

@@ -139,15 +139,41 @@ float learning_rate_at(uform_schedule_t const &schedule, std::size_t step) noexc
     return float(floor + (peak - floor) * 0.5 * (1 + std::cos(3.14159265358979323846 * progress)));
 }
 
+/** Rows of the kept items' tokens, hashed as encoding hashes them. */
+uform_rows_tape_t land_token_vectors(uform_trainer_step_t const &call, std::vector<bool> const &kept) {
+    options_t const &options = call.trainer->options;
+    std::size_t const width = options.sizes.token_width;
+    uform_rows_tape_t view {};
+    view.scalar = call.outputs_scalar ? call.outputs_scalar : uform_scalar_f32_k;
+    view.columns = width, view.stride = width * uform_scalar_bytes(view.scalar);
+    auto *const offsets = reinterpret_cast<std::size_t *>(call.arena->claim((call.count + 1) * sizeof(std::size_t)));
+    auto const text_of = [&](std::size_t i) {
+        return item_of(call.contents, i).substr(0, options.batch.max_columns_per_row);
+    };
+    for (std::size_t i = 0; i < call.count; ++i)
+        offsets[i + 1] = offsets[i] + (kept[i] ? std::max<std::size_t>(text_of(i).size(), 1) : 0);
+    view.offsets = offsets, view.count = offsets[call.count];
+    std::byte *const data = call.arena->claim(view.count * view.stride);
+    view.data = data;
+    for (std::size_t i = 0; i < call.count; ++i)
+        for (std::size_t token = offsets[i]; token < offsets[i + 1]; ++token)
+            land(row_of(hash_of('t', text_of(i)), token - offsets[i], width, 1), view.scalar,
+                 data + token * view.stride);
+    return view;
+}
+
 } // namespace
 
 void check_step(uform_trainer_step_t const &call) {
     options_t const &options = call.trainer->options;
     if (call.executor != call.trainer->executor) refuse("executor is not the one the trainer was made on");
     check_items(call, options);
-    if (call.embeddings) {
-        if (!options.contrasts()) unsupported("embeddings are scored by contrastive and joint steps alone");
-        if (!call.arena) refuse("arena must not be NULL where embeddings are asked for");
+    if (call.embeddings && !options.contrasts())
+        unsupported("embeddings are scored by contrastive and joint steps alone");
+    if (call.token_vectors && !options.interacts())
+        unsupported("token_vectors are scored where late_interaction has weight alone");
+    if (call.embeddings || call.token_vectors) {
+        if (!call.arena) refuse("arena must not be NULL where embeddings or token_vectors are asked for");
         check_outputs_scalar(call.outputs_scalar, true);
     }
     if (options.contrasts()) check_relations(call, options.contrastive.max_edges_per_device);
@@ -165,6 +191,8 @@ void step(uform_trainer_step_t const &call) {
         view.count = call.count, view.columns = hidden, view.stride = hidden * uform_scalar_bytes(view.scalar);
         view.data = data = call.arena->claim(view.count * view.stride); // zeros: rows of dropped items
     }
+    uform_rows_tape_t vectors {};
+    if (call.token_vectors) vectors = land_token_vectors(call, kept);
     for (std::size_t i = 0; i < call.count; ++i) {
         std::string_view const text = item_of(call.contents, i);
         if (!kept[i]) continue;
@@ -176,6 +204,7 @@ void step(uform_trainer_step_t const &call) {
     stats.step = ++trainer.steps_done, stats.dropped = trainer.dropped;
     stats.learning_rate = learning_rate_at(trainer.options.schedule, trainer.steps_done);
     if (call.embeddings) *call.embeddings = view;
+    if (call.token_vectors) *call.token_vectors = vectors;
     if (call.stats) *call.stats = stats, trainer.dropped = 0;
 }
 

@@ -44,8 +44,7 @@ double row_loss(pair_loss_t form, std::vector<double> const &z, std::vector<forc
         softmax += w[p].attract * std::log(inner);
     }
     if (form == pair_loss_t::sigmoid_k) return attract + repel;
-    if (form == pair_loss_t::balanced_k)
-        return attract / attract_total + (repel_total > 0 ? repel / repel_total : 0);
+    if (form == pair_loss_t::balanced_k) return attract / attract_total + (repel_total > 0 ? repel / repel_total : 0);
     if (form == pair_loss_t::ranked_k) return repel_total > 0 ? ranked / (attract_total * repel_total) : 0;
     return softmax / attract_total;
 }
@@ -96,8 +95,7 @@ TEST_P(late_interaction_unit, agrees_with_the_definition) {
         poison(lane);
         double const expected = oracle(step, GetParam());
         auto const in = step.late<double>(GetParam(), step.vectors, step.theta, step.bias);
-        EXPECT_NEAR(late_answer(serial::kit<double>(), lane, in, step.tokens()).loss, expected,
-                    1e-12 * (1 + expected))
+        EXPECT_NEAR(late_answer(serial::kit<double>(), lane, in, step.tokens()).loss, expected, 1e-12 * (1 + expected))
             << "seed " << seed;
         with_anchors += expected > 0;
     }
@@ -134,7 +132,8 @@ struct by_hand_t : random_interaction_t {
         attract.edges = {{{0, 1}, 1.0f}}, repel.edges.clear(), ignore.edges.clear(), ambient = 1, weight = 2;
         groups = {0, 0, 0}, theta = {std::log(2.0), 0}, bias = {0.5, 0};
         queries = {{0, 2, 0}}, documents = {{1, 2, 2}, {2, 2, 4}}, offsets = {0, 2, 4, 6};
-        vectors = {1, 0, 0, 1, /* wins the first */ 0.5, 0, /* wins the second */ 0.25, 1, /* equal */ -1, 0.5, -1, 0.5};
+        vectors = {1,   0,  0,  1, /* wins the first */ 0.5, 0, /* wins the second */ 0.25, 1, /* equal */ -1,
+                   0.5, -1, 0.5};
     }
 };
 

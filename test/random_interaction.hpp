@@ -35,8 +35,8 @@ struct random_interaction_t : random_step_t {
     std::size_t tokens() const { return offsets.back(); }
 
     template <typename wide_>
-    late_interaction_t<wide_> late(pair_loss_t form, std::vector<narrow_t<wide_>> const &v,
-                                   std::vector<wide_> const &t, std::vector<wide_> const &b) {
+    late_interaction_t<wide_> late(pair_loss_t form, std::vector<narrow_t<wide_>> const &v, std::vector<wide_> const &t,
+                                   std::vector<wide_> const &b) {
         late_interaction_t<wide_> in;
         in.relations = {items, attract.view(items), repel.view(items), ignore.view(items), ambient};
         in.form = form, in.weight = weight, in.width = width, in.queries = queries, in.documents = documents;

@@ -101,6 +101,10 @@ struct run_t {
 
     /** The first half asks the second, each its own; both ways attract, since pooled rows are scored both ways. */
     void step(texts_t const &texts) {
+        step(texts, [](uform_trainer_step_t &) {});
+    }
+    template <typename change_>
+    void step(texts_t const &texts, change_ const &change) {
         size_t const pairs = texts.count() / 2;
         std::vector<uint32_t> ids;
         std::vector<size_t> offsets;
@@ -114,6 +118,7 @@ struct run_t {
         call.trainer = trainer, call.executor = executor, call.outcome = &outcome, call.count = texts.count();
         call.contents = texts.view(), call.sides = sides.data(), call.stats = &stats;
         call.relations.attract.offsets = offsets.data(), call.relations.attract.ids = ids.data();
+        change(call);
         uform_trainer_step(&call);
         ASSERT_EQ(outcome.status, uform_status_success_k) << outcome.message << outcome.detail;
     }
@@ -307,7 +312,8 @@ TEST(token_training_unit, a_head_that_initial_lacks_is_drawn_from_the_seed) {
     }
     uform::checkpoint_t a, b, c;
     ASSERT_FALSE(a.open(source) || b.open(target) || c.open(drawn));
-    for (char const *head : {"tokens.projection", "late_interaction.log_inverse_temperature", "late_interaction.bias"}) {
+    for (char const *head :
+         {"tokens.projection", "late_interaction.log_inverse_temperature", "late_interaction.bias"}) {
         EXPECT_EQ(a.find(head), nullptr);
         ASSERT_TRUE(b.find(head) && c.find(head)) << head;
         EXPECT_TRUE(std::ranges::equal(b.find(head)->data, c.find(head)->data)) << head;
@@ -317,6 +323,52 @@ TEST(token_training_unit, a_head_that_initial_lacks_is_drawn_from_the_seed) {
     EXPECT_EQ(b.find("late_interaction.bias")->f32()[0], -0.5f);
     EXPECT_EQ(b.find("late_interaction.log_inverse_temperature")->f32()[0], std::log(10.0f));
     EXPECT_EQ(b.metadata("token_width"), "128");
+}
+
+/** The forward that trains is the forward that serves: a step's rows are those of the weights it started from. */
+TEST(token_training_unit, scored_rows_are_what_encoding_answers) {
+    run_t run(2, nothing);
+    run.steps(2, 8, 5);
+    std::string const path = run.save("scored.safetensors");
+    std::mt19937 generator(4);
+    texts_t const texts = words(30, generator);
+    uform_arena_t arenas[2];
+    uform_outcome_t outcome {};
+    for (uform_arena_t &arena : arenas) {
+        uform_arena_init_t init {&arena, run.executor, &outcome};
+        uform_arena_init(&init);
+    }
+    uform_rows_t scored {}, encoded {};
+    uform_rows_tape_t scored_vectors {}, encoded_vectors {};
+    run.step(texts, [&](uform_trainer_step_t &call) {
+        call.embeddings = &scored, call.token_vectors = &scored_vectors, call.arena = arenas[0];
+    });
+    uform_model_t model = nullptr;
+    uform_model_load_ram_t load {};
+    load.model = &model, load.executor = run.executor, load.outcome = &outcome, load.path = view(path);
+    uform_model_load_ram(&load);
+    uform_text_encode_t call {};
+    call.model = model, call.executor = run.executor, call.outcome = &outcome, call.texts = texts.view();
+    call.count = texts.count(), call.arena = arenas[1];
+    call.embeddings = &encoded, call.token_vectors = &encoded_vectors;
+    uform_text_encode(&call);
+    ASSERT_EQ(outcome.status, uform_status_success_k) << outcome.message << outcome.detail;
+    auto const bytes = [](auto const &rows) {
+        std::string all;
+        for (size_t i = 0; i < rows.count; ++i)
+            all.append(static_cast<char const *>(rows.data) + i * rows.stride, rows.columns * sizeof(float));
+        return all;
+    };
+    EXPECT_EQ(bytes(scored_vectors).size(), texts.data.size() * 128 * sizeof(float));
+    EXPECT_TRUE(bytes(scored_vectors) == bytes(encoded_vectors));
+    EXPECT_TRUE(
+        std::equal(scored_vectors.offsets, scored_vectors.offsets + texts.count() + 1, encoded_vectors.offsets));
+    // Unit length by another sum: pooled rows agree to its rounding.
+    for (size_t i = 0; i < texts.count() * 128; ++i)
+        ASSERT_NEAR(static_cast<float const *>(scored.data)[i], static_cast<float const *>(encoded.data)[i],
+                    128 * 0x1p-24);
+    uform_model_free(model);
+    for (uform_arena_t const arena : arenas) uform_arena_free(arena);
 }
 
 /** The most memory that a child had resident, in bytes, having taken steps of `pairs` pairs of `tokens` tokens each. */
@@ -339,7 +391,8 @@ size_t peak_of(float weight, size_t pairs, size_t tokens) {
                 texts.add(text);
             }
             run.step(texts);
-            right = run.outcome.status == uform_status_success_k && (run.stats.late_interaction_loss > 0) == (weight > 0);
+            right =
+                run.outcome.status == uform_status_success_k && (run.stats.late_interaction_loss > 0) == (weight > 0);
         }
         struct rusage usage {};
         ::getrusage(RUSAGE_SELF, &usage);
@@ -358,7 +411,8 @@ size_t peak_of(float weight, size_t pairs, size_t tokens) {
 TEST(token_training_unit, memory_does_not_grow_with_token_pairs) {
     size_t const without = peak_of(0, 128, 256), with = peak_of(1, 128, 256);
     ASSERT_TRUE(without && with);
-    std::printf("a step's peak: %.1f MiB without late interaction, %.1f MiB with it\n", without / 0x1p20, with / 0x1p20);
+    std::printf("a step's peak: %.1f MiB without late interaction, %.1f MiB with it\n", without / 0x1p20,
+                with / 0x1p20);
     EXPECT_LT(with - std::min(with, without), size_t(256) << 20);
 }
 

@@ -26,6 +26,7 @@ failure_t step_t::run(uform_trainer_step_stats_t *stats) noexcept {
     if (failure_t const failure = reduce()) return failure;
     if (failure_t const failure = refuse_non_finite()) return failure;
     if (items_.embeddings) land_embeddings();
+    if (items_.token_vectors) land_token_vectors();
     if (failure_t const failure = update()) return failure;
     if (stats) report(*stats);
     return {};
@@ -215,6 +216,17 @@ void step_t::land_embeddings() const noexcept {
         float const inverse = squares > 0 ? float(1 / std::sqrt(squares)) : 0.0f;
         for (std::size_t column = 0; column < hidden; ++column)
             items_.embeddings[kept_[i] * hidden + column] = row[column] * inverse;
+    }
+}
+
+/** Kept items lie in the order they were given, so their rows are a copy; a dropped item has none. */
+void step_t::land_token_vectors() const noexcept {
+    std::copy_n(vectors_, tokens_ * trainer_.options_.model.token_width, items_.token_vectors);
+    std::size_t kept = 0;
+    items_.token_offsets[0] = 0;
+    for (std::size_t item = 0; item < items_.count(); ++item) {
+        bool const is_kept = kept < kept_.size() && kept_[kept] == item;
+        items_.token_offsets[item + 1] = items_.token_offsets[item] + (is_kept ? tokens_of(kept++) : 0);
     }
 }
 

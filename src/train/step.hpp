@@ -79,6 +79,7 @@ class step_t {
     failure_t refuse_non_finite() noexcept;
     failure_t update() noexcept;
     void land_embeddings() const noexcept;
+    void land_token_vectors() const noexcept;
     void report(uform_trainer_step_stats_t &stats) const noexcept;
 
     trainer_t &trainer_;

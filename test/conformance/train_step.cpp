@@ -22,6 +22,7 @@ TEST(trainer_step, refusals_of_items) {
     arena_t arena;
     make_arena(arena);
     static uform_rows_t embeddings {};
+    static uform_rows_tape_t vectors {};
     static std::size_t const decreasing[] = {0, 4, 3, 5, 6}, seven[] = {0, 1, 2, 3, 4, 5, 6, 7};
     static uform_modality_t const image[] = {0, 0, uform_modality_image_k, 0}, none[] = {-1, 0, 0, 0};
     static std::uint32_t const groups[] = {0, 1, 0, 0};
@@ -46,6 +47,8 @@ TEST(trainer_step, refusals_of_items) {
          {"choices", unsupported_k, "choices", [](call_t &c) { c.choices.offsets = decreasing; }},
          {"targets", unsupported_k, "choices", [](call_t &c) { c.choice_targets.offsets = decreasing; }},
          {"embeddings and no arena", invalid_k, "arena", [](call_t &c) { c.embeddings = &embeddings; }},
+         {"vectors without a token head", unsupported_k, "token_vectors",
+          [&](call_t &c) { c.token_vectors = &vectors, c.arena = arena; }},
          {"landing as no output does", invalid_k, "outputs_scalar",
           [&](call_t &c) { c.embeddings = &embeddings, c.arena = arena, c.outputs_scalar = uform_scalar_u8_k; }},
          {"landing as nothing", invalid_k, "outputs_scalar",
@@ -277,6 +280,39 @@ TEST(trainer_step, scored_embeddings_land_as_every_scalar) {
         // The coarsest lands in steps of 1/127: half a step in each of 128 columns, whose absolute sum is below 12.
         double const tolerance = 2 * 0.5 / 127 * 12 + 128 * 0.25 / 127 / 127;
         for (auto const &row : landed_t(embeddings).rows) expect_unit(row, tolerance);
+    }
+}
+
+TEST(trainer_step, scored_token_vectors_land_without_those_of_dropped_items) {
+    trainer_t trainer;
+    auto init = right_init(trainer.out());
+    init.batch.max_rows_per_device = 2, init.late_interaction.weight = 1, init.late_interaction.width = 16;
+    EXPECT_SUCCESS(answer(uform_trainer_init_ram, init));
+    // As above: a 40 is cut to 32, a 30 and two of one fill the other row, the 6 finds no room.
+    tape_t const texts({std::string(30, 'a'), std::string(40, 'b'), "cccccc", "d", ""});
+    std::vector<std::size_t> const offsets {0, 1, 2, 2, 2, 2};
+    std::vector<std::uint32_t> const ids {1, 0};
+    static uform_late_interaction_side_t const sides[] = {3, 3, 1, 2, 2};
+    arena_t arena;
+    make_arena(arena);
+    for (uform_scalar_t scalar : std::initializer_list<uform_scalar_t> {uform_scalar_f32_k, uform_scalar_bf16_k}) {
+        uform_rows_tape_t vectors {};
+        uform_rows_t embeddings {};
+        call_t call {};
+        call.trainer = trainer, call.count = 5, call.contents = texts.view(), call.sides = sides;
+        call.relations.attract = {offsets.data(), ids.data(), nullptr};
+        call.token_vectors = &vectors, call.outputs_scalar = scalar;
+        EXPECT_STATUS(answer(uform_trainer_step, call), invalid_k); // no arena
+        EXPECT_EQ(vectors.data, nullptr);
+        call.arena = arena, call.embeddings = &embeddings;
+        EXPECT_SUCCESS(answer(uform_trainer_step, call));
+        std::vector<std::size_t> const expected {0, 30, 62, 62, 63, 64};
+        EXPECT_EQ(std::vector<std::size_t>(vectors.offsets, vectors.offsets + 6), expected);
+        EXPECT_EQ(vectors.count, 64u);
+        EXPECT_EQ(vectors.columns, 16u);
+        EXPECT_EQ(vectors.scalar, scalar);
+        EXPECT_EQ(embeddings.count, 5u);
+        for (auto const &row : landed_t(vectors).rows) expect_unit(row, 0x1p-7);
     }
 }
 

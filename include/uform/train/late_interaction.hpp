@@ -309,8 +309,8 @@ class late_interaction_pass_t {
     lane_t &lane_;
     late_interaction_t<wide_t> const &in_;
     late_interaction_gradient_t<wide_t> const &out_;
-    std::size_t columns_; // documents
-    block_t *blocks_ = nullptr; // [queries] at most
+    std::size_t columns_;                                             // documents
+    block_t *blocks_ = nullptr;                                       // [queries] at most
     std::size_t blocks_used_ = 0, block_rows_ = 0, block_tokens_ = 0; // how many, and the most that one has
     real_t<wide_t> scale_ = 0;
     std::size_t *row_winners_ = nullptr;   // [queries + 1], where each query's winners start

@@ -53,6 +53,8 @@ struct step_items_t {
     std::span<uform_late_interaction_side_t const> sides; // [count], or empty: none takes part
     relations_t relations;
     float *embeddings = nullptr; // [count, hidden], unit rows as the loss scored them; null skips the copy
+    float *token_vectors = nullptr;       // [tokens of all items, token_width], likewise, those of dropped items left out
+    std::size_t *token_offsets = nullptr; // [count + 1], set where `token_vectors` is not null
 
     std::size_t count() const noexcept { return texts.size(); }
 };
