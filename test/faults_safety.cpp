@@ -297,6 +297,7 @@ struct run_t {
     uform_executor_t executor;
     uform_objective_t objective;
     uform_trainer_t trainer = nullptr;
+    uform_rows_tape_t token_vectors {}; // of joint steps, which train by late interaction too
     tape_t contents {{"one", "two", "three", "a text that is cut, being longer than a row of the batch", "five", "six",
                       "uno", "dos", "tres", "cuatro", "cinco", "seis"}};
 
@@ -317,6 +318,7 @@ struct run_t {
         call.contrastive.pair_loss = uform_pair_loss_form_softmax_k;
         call.contrastive.matryoshka_dimensions = widths, call.contrastive.matryoshka_dimensions_count = 2;
         call.regularizers.coding_rate_weight = 0.02f, call.regularizers.lipschitz_weight = 0.01f;
+        if (objective == uform_objective_joint_k) call.late_interaction.weight = 0.5f;
         call.schedule.steps = 8;
         std::string const query = "query: ", document = "document: ";
         call.query_prefix = view(query), call.document_prefix = view(document);
@@ -329,11 +331,12 @@ struct run_t {
         std::size_t const count = contents.count();
         std::vector<std::size_t> offsets, ignore_offsets(count + 1, 1);
         std::vector<std::uint32_t> attract, repel, bags;
+        std::vector<uform_late_interaction_side_t> sides;
         ignore_offsets[0] = 0;
         std::uint32_t const ignored[] = {5};
         for (std::uint32_t i = 0; i < count; ++i) {
             attract.push_back(std::uint32_t((i + count / 2) % count)), repel.push_back(std::uint32_t((i + 1) % count));
-            offsets.push_back(i), bags.push_back(i / 2);
+            offsets.push_back(i), bags.push_back(i / 2), sides.push_back(std::int32_t(i % 4));
         }
         offsets.push_back(count);
         uform_trainer_step_t call {};
@@ -342,7 +345,8 @@ struct run_t {
         call.relations.attract = {offsets.data(), attract.data(), nullptr};
         call.relations.repel = {offsets.data(), repel.data(), nullptr};
         call.relations.ignore = {ignore_offsets.data(), ignored, nullptr};
-        call.embeddings = embeddings, call.arena = arena, call.stats = stats;
+        call.embeddings = embeddings, call.arena = arena, call.stats = stats, call.sides = sides.data();
+        if (objective == uform_objective_joint_k && embeddings) call.token_vectors = &token_vectors;
         invoke(uform_trainer_step, call, refusals);
     }
     void save(uform_outcome_t &outcome, std::string const &path, bool moments = true, refusals_t refusals = {}) {
@@ -406,13 +410,17 @@ class step_scene_t : public scene_t {
     }
     ~step_scene_t() override { uform_arena_free(arena_); }
     void call(refusals_t refusals) override {
-        poison(embeddings_), poison(stats_);
+        poison(embeddings_), poison(stats_), poison(run_.token_vectors);
         run_.step(outcome, refusals, run_.objective == uform_objective_masked_k ? nullptr : &embeddings_, arena_,
                   &stats_, completion_);
     }
-    bool untouched() const override { return is_poisoned(embeddings_) && is_poisoned(stats_); }
+    bool untouched() const override {
+        return is_poisoned(embeddings_) && is_poisoned(stats_) && is_poisoned(run_.token_vectors);
+    }
     std::string answer() override {
         std::string bytes(reinterpret_cast<char const *>(&stats_), sizeof(stats_));
+        if (run_.objective == uform_objective_joint_k)
+            bytes.append((char const *)run_.token_vectors.data, run_.token_vectors.count * run_.token_vectors.stride);
         if (run_.objective != uform_objective_masked_k)
             bytes.append((char const *)embeddings_.data, embeddings_.count * embeddings_.stride);
         return bytes + run_.saved();
