@@ -347,6 +347,7 @@ struct run_t {
     uform_trainer_t trainer = nullptr;
     text_tape_t contents {{"one", "two", "three", "a text that is cut, being longer than a row of the batch", "five",
                            "six", "uno", "dos", "tres", "cuatro", "cinco", "seis"}};
+    uform_rows_tape_t token_vectors {}; // of joint steps, which train by late interaction too
 
     explicit run_t(std::size_t threads, uform_objective_t objective = uform_objective_joint_k,
                    uform_cpu_class_t cpu_class = 0)
@@ -366,6 +367,7 @@ struct run_t {
         call.contrastive.matryoshka_dimensions = widths, call.contrastive.matryoshka_dimensions_count = 2;
         call.regularizers.coding_rate_weight = 0.02f, call.regularizers.lipschitz_weight = 0.01f;
         call.choices.weight = 0.5f, call.choices.brier_weight = 1, call.batch.max_choices_per_item = 2;
+        if (objective == uform_objective_joint_k) call.late_interaction.weight = 0.5f;
         call.schedule.steps = 8;
         std::string const query = "query: ", document = "document: ";
         call.query_prefix = view(query), call.document_prefix = view(document);
@@ -378,11 +380,12 @@ struct run_t {
         std::size_t const count = contents.count();
         std::vector<std::size_t> offsets, ignore_offsets(count + 1, 1);
         std::vector<std::uint32_t> attract, repel, bags;
+        std::vector<uform_late_interaction_side_t> sides;
         ignore_offsets[0] = 0;
         std::uint32_t const ignored[] = {5};
         for (std::uint32_t i = 0; i < count; ++i) {
             attract.push_back(std::uint32_t((i + count / 2) % count)), repel.push_back(std::uint32_t((i + 1) % count));
-            offsets.push_back(i), bags.push_back(i / 2);
+            offsets.push_back(i), bags.push_back(i / 2), sides.push_back(std::int32_t(i % 4));
         }
         offsets.push_back(count);
         std::vector<std::size_t> choice_offsets {0};
@@ -398,7 +401,8 @@ struct run_t {
         call.relations.attract = {offsets.data(), attract.data(), nullptr};
         call.relations.repel = {offsets.data(), repel.data(), nullptr};
         call.relations.ignore = {ignore_offsets.data(), ignored, nullptr};
-        call.embeddings = embeddings, call.arena = arena, call.stats = stats;
+        call.embeddings = embeddings, call.arena = arena, call.stats = stats, call.sides = sides.data();
+        if (objective == uform_objective_joint_k && embeddings) call.token_vectors = &token_vectors;
         invoke(uform_trainer_step, call, refusals);
     }
     void save(uform_outcome_t &outcome, std::string const &path, bool moments = true, refusals_t refusals = {}) {
@@ -462,14 +466,18 @@ class step_scene_t : public scene_t {
     }
     ~step_scene_t() override { uform_arena_free(arena_); }
     void call(refusals_t refusals) override {
-        poison(embeddings_), poison(stats_);
+        poison(embeddings_), poison(stats_), poison(run_.token_vectors);
         run_.step(outcome, refusals, run_.objective == uform_objective_masked_k ? nullptr : &embeddings_, arena_,
                   &stats_, completion_);
     }
-    bool untouched() const override { return is_poisoned(embeddings_) && is_poisoned(stats_); }
+    bool untouched() const override {
+        return is_poisoned(embeddings_) && is_poisoned(stats_) && is_poisoned(run_.token_vectors);
+    }
     std::string answer() override {
         std::string bytes(reinterpret_cast<char const *>(&stats_), sizeof(stats_));
         if (run_.objective != uform_objective_masked_k) bytes += bytes_of_rows(embeddings_);
+        if (run_.objective == uform_objective_joint_k)
+            bytes.append((char const *)run_.token_vectors.data, run_.token_vectors.count * run_.token_vectors.stride);
         return bytes + run_.saved();
     }
 };

@@ -58,8 +58,7 @@ TEST(trainer_init, refusals_of_absent_terms) {
     int pointed_at = 0;
     expect_init_refusals(
         uform_objective_joint_k,
-        {{"late interaction", unsupported_k, "late_interaction", [](call_t &c) { c.late_interaction.weight = 1; }},
-         {"images", unsupported_k, "text", [](call_t &c) { c.batch.image.patch_side = 16; }},
+        {{"images", unsupported_k, "text", [](call_t &c) { c.batch.image.patch_side = 16; }},
          {"clips", unsupported_k, "text", [](call_t &c) { c.batch.video.patch_side = 16; }},
          {"recordings", unsupported_k, "text", [](call_t &c) { c.batch.audio.chunk_samples = 320; }},
          {"a mesh", unsupported_k, "process",
@@ -178,6 +177,28 @@ TEST(trainer_init, refusals_of_masking_fields) {
 #undef FIELD
     expect_init_refusals(uform_objective_masked_k, breakages);
     expect_init_refusals(uform_objective_joint_k, breakages);
+}
+
+TEST(trainer_init, refusals_of_late_interaction_fields) {
+    breakages_t breakages;
+    auto const add = [&](char const *word, auto const &change) {
+        breakages.push_back({word, invalid_k, word, [=](call_t &c) { c.late_interaction.weight = 1, change(c); }});
+    };
+    for (float value : {NAN, INFINITY, -1.0f})
+        add("late_interaction.weight", [=](call_t &c) { c.late_interaction.weight = value; });
+    for (float value : {NAN, INFINITY, -1.0f, 100.5f})
+        add("late_interaction.inverse_temperature",
+            [=](call_t &c) { c.late_interaction.inverse_temperature = value; });
+    for (float value : {NAN, INFINITY}) add("late_interaction.bias", [=](call_t &c) { c.late_interaction.bias = value; });
+    for (std::int32_t value : {-1, 5})
+        add("late_interaction.pair_loss", [=](call_t &c) { c.late_interaction.pair_loss = value; });
+    add("late_interaction.width", [](call_t &c) { c.late_interaction.width = 12; });
+    add("size", [](call_t &c) { c.late_interaction.width = SIZE_MAX / 8 * 8; });
+    add("late_interaction.prefix_tokens", [](call_t &c) { c.late_interaction.prefix_tokens = 32; });
+    expect_init_refusals(uform_objective_contrastive_k, breakages);
+    expect_init_refusals(uform_objective_joint_k, breakages);
+    expect_init_refusals(uform_objective_masked_k, {{"a masked run", invalid_k, "late_interaction.weight",
+                                                     [](call_t &c) { c.late_interaction.weight = 1; }}});
 }
 
 TEST(trainer_init, fields_that_are_not_read_may_hold_anything) {
