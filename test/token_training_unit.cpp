@@ -234,10 +234,31 @@ TEST(token_training_unit, threads_change_no_bit) {
     }
 }
 
-/** Chunks of 1,024 tokens fall elsewhere when items come in another order; the sums change in their last bits alone. */
+/** Every second length asks yes or no, by what the text is, wherever it stands. */
+struct asked_t {
+    std::string legal;
+    std::vector<float> targets;
+    std::vector<size_t> offsets {0};
+
+    explicit asked_t(texts_t const &texts) {
+        for (size_t i = 0; i < texts.count(); ++i) {
+            if ((texts.offsets[i + 1] - texts.offsets[i]) % 2)
+                legal += "yn", targets.insert(targets.end(), {0.75f, 0.25f});
+            offsets.push_back(legal.size());
+        }
+    }
+    void add_to(uform_trainer_step_t &call) const {
+        call.choices = {legal.data(), offsets.data(), uform_scalar_u8_k};
+        call.choice_targets = {targets.data(), offsets.data(), uform_scalar_f32_k};
+    }
+};
+
+/**
+ *  Chunks of 1,024 tokens fall elsewhere when items come in another order; the sums change in their last bits alone.
+ *  Where items ask as well, what late interaction reads of a chunk is not where the chunk's own tokens are.
+ */
 TEST(token_training_unit, where_a_chunk_begins_changes_no_gradient) {
     std::mt19937 generator(2);
-    texts_t texts[2];
     std::vector<std::string> items;
     constexpr size_t pairs = 40;
     for (size_t i = 0; i < 2 * pairs; ++i) {
@@ -245,19 +266,28 @@ TEST(token_training_unit, where_a_chunk_begins_changes_no_gradient) {
         for (size_t byte = 20 + generator() % 44; byte > 0; --byte) text += char('a' + generator() % 26);
         items.push_back(text);
     }
-    float losses[2], norms[2];
-    for (size_t order = 0; order < 2; ++order) {
-        // Backwards within each half, so that every query keeps its document.
-        for (size_t i = 0; i < 2 * pairs; ++i)
-            texts[order].add(items[order ? (i < pairs ? pairs - 1 - i : 3 * pairs - 1 - i) : i]);
-        run_t run(1, [](uform_trainer_init_ram_t &init) { init.late_interaction.weight = 50; });
-        run.step(texts[order]);
-        losses[order] = run.stats.late_interaction_loss, norms[order] = run.stats.gradient_norm;
+    for (bool const asking : {false, true}) {
+        texts_t texts[2];
+        float losses[2], norms[2];
+        for (size_t order = 0; order < 2; ++order) {
+            // Backwards within each half, so that every query keeps its document.
+            for (size_t i = 0; i < 2 * pairs; ++i)
+                texts[order].add(items[order ? (i < pairs ? pairs - 1 - i : 3 * pairs - 1 - i) : i]);
+            run_t run(1, [&](uform_trainer_init_ram_t &init) {
+                init.late_interaction.weight = 50;
+                if (asking) init.choices.weight = 1, init.batch.max_choices_per_item = 2;
+            });
+            asked_t const asked(texts[order]);
+            run.step(texts[order], [&](uform_trainer_step_t &call) {
+                if (asking) asked.add_to(call);
+            });
+            losses[order] = run.stats.late_interaction_loss, norms[order] = run.stats.gradient_norm;
+        }
+        EXPECT_GT(texts[0].data.size(), 3 * 1024u);
+        // A sum of 3,000 tokens' gradients in another order, each rounded to eight bits on its way as it was before.
+        EXPECT_NEAR(losses[1], losses[0], 80 * 0x1p-24 * losses[0]);
+        EXPECT_NEAR(norms[1], norms[0], 3000 * 0x1p-24 * norms[0]);
     }
-    EXPECT_GT(texts[0].data.size(), 3 * 1024u);
-    // A sum of 3,000 tokens' gradients in another order, each rounded to eight bits on its way as it was before.
-    EXPECT_NEAR(losses[1], losses[0], 80 * 0x1p-24 * losses[0]);
-    EXPECT_NEAR(norms[1], norms[0], 3000 * 0x1p-24 * norms[0]);
 }
 
 TEST(token_training_unit, dropped_items_leave_no_trace) {
