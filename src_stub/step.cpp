@@ -11,6 +11,7 @@
 
 #include "arguments.hpp"
 #include "call.hpp"
+#include "inputs.hpp"
 #include "rows.hpp"
 
 namespace uform_stub {
@@ -58,11 +59,12 @@ void check_relations(uform_trainer_step_t const &call, std::size_t limit) {
 }
 
 void check_items(uform_trainer_step_t const &call, options_t const &options) {
-    check_tape(UFORM_STUB_FIELD("contents"), call.contents, call.count, uform_scalar_u8_k);
+    // First the count: a wrong one would have every array read beyond its end.
     if (call.count == 0) refuse("count must not be zero");
     if (call.count > options.batch.max_segments_per_device)
         fail(uform_status_shape_mismatch_k, "count is more than batch.max_segments_per_device",
              std::to_string(call.count) + " of " + std::to_string(options.batch.max_segments_per_device));
+    check_tape(UFORM_STUB_FIELD("contents"), call.contents, call.count, uform_scalar_u8_k);
     for (std::size_t i = 0; i < call.count; ++i) {
         if (call.modalities && call.modalities[i] != uform_modality_text_k)
             unsupported("modalities names one that the run leaves out", {}, i);
@@ -73,6 +75,23 @@ void check_items(uform_trainer_step_t const &call, options_t const &options) {
     for (std::size_t i = 0; call.sides && i < call.count; ++i)
         if (call.sides[i] != uform_late_interaction_side_none_k) unsupported("sides are not in this build");
     if (call.choices.offsets || call.choice_targets.offsets) unsupported("choices are not in this build");
+}
+
+/** What a step reads must not be in the arena it lands in. */
+void check_step_inputs(uform_trainer_step_t const &call, bool contrasts) {
+    std::size_t const count = call.count;
+    check_inputs(call.arena, {input_of("contents.data", call.contents, count),
+                              offsets_of("contents.offsets", call.contents.offsets, count),
+                              input_of("modalities", call.modalities, count), input_of("bags", call.bags, count),
+                              input_of("temperature_groups", call.temperature_groups, count),
+                              input_of("sides", call.sides, count)});
+    for (uform_edges_view_t const &edges : {call.relations.attract, call.relations.repel, call.relations.ignore}) {
+        if (!contrasts || !edges.offsets) continue;
+        std::size_t const last = edges.offsets[count];
+        check_inputs(call.arena,
+                     {offsets_of("relations.offsets", edges.offsets, count), input_of("relations.ids", edges.ids, last),
+                      input_of("relations.weights", edges.weights, last)});
+    }
 }
 
 std::size_t tokens_of(std::string_view text, std::size_t columns) noexcept {
@@ -127,6 +146,7 @@ void check_step(uform_trainer_step_t const &call) {
         check_outputs_scalar(call.outputs_scalar, true);
     }
     if (options.contrasts()) check_relations(call, options.contrastive.max_edges_per_device);
+    check_step_inputs(call, options.contrasts());
 }
 
 void step(uform_trainer_step_t const &call) {
