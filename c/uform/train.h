@@ -293,7 +293,7 @@ typedef struct uform_trainer_step_t {
     uform_limits_t limits;         /**< of media files */
     uform_rows_t *embeddings;      /**< [count, hidden], as scored before the update, zeros for dropped items;
                                         `unsupported` where the objective is masked alone. NULL: not copied */
-    uform_arena_t arena;           /**< for `embeddings` */
+    uform_arena_t arena;           /**< for `embeddings`; it must not hold what the step reads */
     uform_scalar_t outputs_scalar; /**< f32, bf16, f16 or i8; zero: f32 */
     uform_trainer_step_stats_t *stats; /**< NULL: losses are not even read back */
 } uform_trainer_step_t;
