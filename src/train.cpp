@@ -12,6 +12,7 @@
 #include <uform/utilities/arguments.hpp>
 #include <uform/utilities/call.hpp>
 #include <uform/utilities/classes.hpp>
+#include <uform/utilities/inputs.hpp>
 #include <uform/utilities/names.hpp>
 
 struct uform_trainer_handle_t {
@@ -327,6 +328,31 @@ failure_t check_step_items(uform_trainer_step_t const &call, trainer_options_t c
     return options.interacts() && call.sides ? check_sides(call, options) : failure_t {};
 }
 
+/** What a step reads must not be in the arena it lands in; of relations, what `validate_relations` accepted. */
+failure_t check_step_inputs(uform_trainer_step_t const &call, bool contrasts) noexcept {
+    std::size_t const count = call.count;
+    failure_t failure = check_inputs(
+        call.arena,
+        {input_of("contents.data", call.contents, count), offsets_of("contents.offsets", call.contents.offsets, count),
+         input_of("modalities", call.modalities, count), input_of("bags", call.bags, count),
+         input_of("temperature_groups", call.temperature_groups, count), input_of("sides", call.sides, count)});
+    if (!failure && call.choices.offsets)
+        failure = check_inputs(
+            call.arena,
+            {input_of("choices.data", call.choices, count), offsets_of("choices.offsets", call.choices.offsets, count),
+             input_of("choice_targets.data", static_cast<float const *>(call.choice_targets.data),
+                      call.choice_targets.offsets[count]),
+             offsets_of("choice_targets.offsets", call.choice_targets.offsets, count)});
+    for (uform_edges_view_t const &edges : {call.relations.attract, call.relations.repel, call.relations.ignore}) {
+        if (failure || !contrasts || !edges.offsets) continue;
+        std::size_t const last = edges.offsets[count];
+        failure = check_inputs(call.arena, {offsets_of("relations.offsets", edges.offsets, count),
+                                            input_of("relations.ids", edges.ids, last),
+                                            input_of("relations.weights", edges.weights, last)});
+    }
+    return failure;
+}
+
 failure_t check_step(uform_trainer_step_t const &call) noexcept {
     trainer_options_t const &options = call.trainer->trainer.options();
     if (call.executor != call.trainer->executor) return refuse("executor is not the one the trainer was made on");
@@ -339,13 +365,13 @@ failure_t check_step(uform_trainer_step_t const &call) noexcept {
         if (!call.arena) return refuse("arena must not be NULL where embeddings or token_vectors are asked for");
         if (failure_t const failure = check_outputs_scalar(call.outputs_scalar, true)) return failure;
     }
-    if (!options.contrasts()) return {};
+    if (!options.contrasts()) return check_step_inputs(call, false);
     if (failure_t const failure = validate_relations(relations_of(call, options))) return failure;
     std::size_t const limit = options.contrastive.max_edges_per_device;
     for (uform_edges_view_t const &edges : {call.relations.attract, call.relations.repel, call.relations.ignore})
         if (limit && edges.offsets && edges.offsets[call.count] - edges.offsets[0] > limit)
             return fail(uform_status_shape_mismatch_k, "relations name more edges than contrastive.max_edges_per_device");
-    return {};
+    return check_step_inputs(call, true);
 }
 
 /** Where scored rows will land: claimed before the step, which no lack of memory may then turn into a failure. */

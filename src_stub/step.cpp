@@ -12,6 +12,7 @@
 
 #include "arguments.hpp"
 #include "call.hpp"
+#include "inputs.hpp"
 #include "rows.hpp"
 
 namespace uform_stub {
@@ -130,11 +131,12 @@ void check_sides(uform_trainer_step_t const &call, options_t const &options) {
 }
 
 void check_items(uform_trainer_step_t const &call, options_t const &options) {
-    check_tape(UFORM_STUB_FIELD("contents"), call.contents, call.count, uform_scalar_u8_k);
+    // First the count: a wrong one would have every array read beyond its end.
     if (call.count == 0) refuse("count must not be zero");
     if (call.count > options.batch.max_segments_per_device)
         fail(uform_status_shape_mismatch_k, "count is more than batch.max_segments_per_device",
              std::to_string(call.count) + " of " + std::to_string(options.batch.max_segments_per_device));
+    check_tape(UFORM_STUB_FIELD("contents"), call.contents, call.count, uform_scalar_u8_k);
     for (std::size_t i = 0; i < call.count; ++i) {
         if (call.modalities && call.modalities[i] != uform_modality_text_k)
             unsupported("modalities names one that the run leaves out", {}, i);
@@ -144,6 +146,29 @@ void check_items(uform_trainer_step_t const &call, options_t const &options) {
     }
     check_choices(call, options);
     if (options.interacts() && call.sides) check_sides(call, options);
+}
+
+/** What a step reads must not be in the arena it lands in. */
+void check_step_inputs(uform_trainer_step_t const &call, bool contrasts) {
+    std::size_t const count = call.count;
+    check_inputs(call.arena, {input_of("contents.data", call.contents, count),
+                              offsets_of("contents.offsets", call.contents.offsets, count),
+                              input_of("modalities", call.modalities, count), input_of("bags", call.bags, count),
+                              input_of("temperature_groups", call.temperature_groups, count),
+                              input_of("sides", call.sides, count)});
+    if (call.choices.offsets)
+        check_inputs(call.arena, {input_of("choices.data", call.choices, count),
+                                  offsets_of("choices.offsets", call.choices.offsets, count),
+                                  input_of("choice_targets.data", static_cast<float const *>(call.choice_targets.data),
+                                           call.choice_targets.offsets[count]),
+                                  offsets_of("choice_targets.offsets", call.choice_targets.offsets, count)});
+    for (uform_edges_view_t const &edges : {call.relations.attract, call.relations.repel, call.relations.ignore}) {
+        if (!contrasts || !edges.offsets) continue;
+        std::size_t const last = edges.offsets[count];
+        check_inputs(call.arena,
+                     {offsets_of("relations.offsets", edges.offsets, count), input_of("relations.ids", edges.ids, last),
+                      input_of("relations.weights", edges.weights, last)});
+    }
 }
 
 /** Bags beyond the limit, in the order of their first mention, are left out whole. */
@@ -220,6 +245,7 @@ void check_step(uform_trainer_step_t const &call) {
         check_outputs_scalar(call.outputs_scalar, true);
     }
     if (options.contrasts()) check_relations(call, options.contrastive.max_edges_per_device);
+    check_step_inputs(call, options.contrasts());
 }
 
 void step(uform_trainer_step_t const &call) {

@@ -79,7 +79,8 @@ std::vector<std::string> good_texts() {
 }
 
 /** Spoils each of a few items in turn; before and after, the good batch must have the same bits. */
-void expect_refused(uform_model_t model, int surfaces, uform_scalar_t scalar) {
+void expect_refused(uform_model_t model, int surfaces, uform_scalar_t scalar,
+                    char const *message = "the item's output is not finite", char const *detail = "") {
     std::vector<std::string> const good = good_texts();
     for (std::size_t threads : {1, 3}) {
         encoder_t encoder(threads, model);
@@ -90,7 +91,8 @@ void expect_refused(uform_model_t model, int surfaces, uform_scalar_t scalar) {
             texts[bad][texts[bad].size() / 2] = 'X';
             EXPECT_TRUE(encoder.encode(texts, surfaces, scalar).empty());
             EXPECT_EQ(encoder.outcome.status, uform_status_malformed_k);
-            EXPECT_STREQ(encoder.outcome.message, "the item's output is not finite");
+            EXPECT_STREQ(encoder.outcome.message, message);
+            EXPECT_STREQ(encoder.outcome.detail, detail);
             EXPECT_EQ(encoder.outcome.item, bad);
             EXPECT_TRUE(encoder.untouched);
             EXPECT_TRUE(encoder.encode(good, surfaces, scalar) == expected) << bad;
@@ -113,7 +115,8 @@ TEST(non_finite, activations_beyond_float_name_their_item) {
 TEST(non_finite, states_beyond_binary16_name_their_item) {
     // The same column of the states is up to 1e4 * sqrt(128) = 113,137, above the 65,504 that binary16 ends at.
     uform_model_t const model = load_scaled("norm", 1e4f);
-    ASSERT_NO_FATAL_FAILURE(expect_refused(model, states_k, uform_scalar_f16_k));
+    ASSERT_NO_FATAL_FAILURE(
+        expect_refused(model, states_k, uform_scalar_f16_k, "the item's output does not fit outputs_scalar", "f16"));
     encoder_t encoder(2, model);
     EXPECT_FALSE(encoder.encode({"an X"}, states_k, uform_scalar_bf16_k).empty());
     EXPECT_FALSE(encoder.encode({"an X"}, embeddings_k, uform_scalar_f16_k).empty()) << "unit rows fit";

@@ -308,7 +308,7 @@ typedef struct uform_trainer_step_t {
     uform_rows_tape_t *token_vectors; /**< of every token, as late interaction scored them before the update but for a
                                            rounding to BFloat16; dropped items have no rows. `unsupported` where no
                                            token head is trained. NULL: not copied */
-    uform_arena_t arena;           /**< for `embeddings` and `token_vectors` */
+    uform_arena_t arena;           /**< for `embeddings` and `token_vectors`; it must not hold what the step reads */
     uform_scalar_t outputs_scalar; /**< f32, bf16, f16 or i8; zero: f32 */
     uform_trainer_step_stats_t *stats; /**< NULL: losses are not even read back */
 } uform_trainer_step_t;

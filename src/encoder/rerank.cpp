@@ -126,10 +126,8 @@ class scorer_t {
         for (std::size_t token = 0; token < job_.query.count; ++token) sum += largest[token];
         float const mean = float(sum * scale_);
         if (land_row(job_.scalar, &mean, 1, job_.scores + document * uform_scalar_bytes(job_.scalar))) return;
-        failure_t failure = fail(uform_status_malformed_k, "a document's score is not finite",
-                                 "the document holds NaN or infinity, or its products are too large");
-        failure.item = document;
-        lane.fail(failure);
+        lane.fail(refuse_row("a document's score is not finite", "a document's score does not fit outputs_scalar",
+                             job_.scalar, &mean, 1, document));
     }
 };
 

@@ -81,9 +81,8 @@ class text_chooser_t {
     void land(lane_t &lane, std::size_t item, float const *row, std::size_t count) noexcept {
         std::byte *const target = job_.probabilities + job_.choice_offsets[item] * uform_scalar_bytes(job_.scalar);
         if (land_row(job_.scalar, row, count, target) || lane.failed()) return;
-        failure_t failure = fail(uform_status_malformed_k, "the item's output is not finite");
-        failure.item = item;
-        lane.fail(failure);
+        lane.fail(refuse_row("the item's output is not finite", "the item's output does not fit outputs_scalar",
+                             job_.scalar, row, count, item));
     }
 };
 

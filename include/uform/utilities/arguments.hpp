@@ -184,8 +184,10 @@ inline failure_t check_outputs_scalar(uform_scalar_t scalar, bool unit_rows_only
         if (unit_rows_only) return {};
         return fail(uform_status_unsupported_k, "outputs_scalar i8 holds unit rows alone");
     default:
-        return fail(uform_status_invalid_argument_k, "outputs_scalar must be f32, bf16, f16 or i8", "%s",
-                    name_of_scalar(scalar));
+        return fail(uform_status_invalid_argument_k,
+                    unit_rows_only ? "outputs_scalar must be f32, bf16, f16 or i8"
+                                   : "outputs_scalar must be f32, bf16 or f16",
+                    "%s", name_of_scalar(scalar));
     }
 }
 
