@@ -9,6 +9,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <unistd.h>
 
 #include <uform/encoder/binding.hpp>
@@ -40,7 +41,7 @@ struct drawn_t {
     std::vector<std::string> names;
     std::string path;
 
-    explicit drawn_t(model_options_t const &options) {
+    explicit drawn_t(model_options_t const &options, std::span<float const> scales = scales_k) {
         static int count = 0;
         path = (std::filesystem::temp_directory_path() /
                 ("uform-choose-" + std::to_string(::getpid()) + "-" + std::to_string(count++) + ".safetensors"))
@@ -58,7 +59,8 @@ struct drawn_t {
             std::uint64_t state = 99;
             if (spec.name() == "decoder.bias")
                 for (float &x : tensor) x = widen(round_to_bf16(float(splitmix(state))));
-            if (spec.name() == "choices.inverse_temperatures") std::copy_n(scales_k, tensor.size(), tensor.begin());
+            if (spec.name() == "choices.inverse_temperatures")
+                std::copy_n(scales.data(), tensor.size(), tensor.begin());
             std::vector<bf16_t> narrow(spec.is_f32() ? 0 : tensor.size());
             std::transform(tensor.begin(), tensor.begin() + std::ptrdiff_t(narrow.size()), narrow.begin(),
                            round_to_bf16);
@@ -280,6 +282,23 @@ TEST(choose, cuts_texts_and_counts_tokens) {
         EXPECT_NEAR(sum, answer.empty() ? 0 : 1, double(answer.size() + 2) * 0x1p-24);
     }
     uform_model_free(model);
+}
+
+TEST(choose, refuses_temperatures_that_are_not_positive) {
+    for (float bad : {0.0f, -0.0f, -1.0f, -1e-45f}) {
+        float const scales[] = {1.0f, bad, 3.0f};
+        drawn_t const drawn(options(), scales);
+        uform_model_t model = nullptr;
+        uform_outcome_t const outcome = load_model(drawn.path, model, nullptr, uform_cpu_class_derived_k);
+        EXPECT_EQ(outcome.status, uform_status_malformed_k) << bad;
+        EXPECT_STREQ(outcome.message, "choices.inverse_temperatures must be positive");
+        EXPECT_EQ(std::string(outcome.detail).substr(0, 9), "element 1");
+        EXPECT_EQ(model, nullptr);
+    }
+    for (float good : {1e-45f, 3e38f}) {
+        float const scales[] = {good, good, good};
+        uform_model_free(drawn_t(options(), scales).load());
+    }
 }
 
 TEST(choose, is_uncalibrated_where_no_temperatures_are_stored) {

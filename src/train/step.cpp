@@ -229,9 +229,11 @@ void step_t::land_embeddings() const noexcept {
         float const *row = embeddings_ + i * hidden;
         double squares = 0;
         for (std::size_t column = 0; column < hidden; ++column) squares += double(row[column]) * double(row[column]);
-        float const inverse = squares > 0 ? float(1 / std::sqrt(squares)) : 0.0f;
+        double const inverse = squares > 0 ? 1 / std::sqrt(squares) : 0.0;
+        bool const fits = squares_scale(float(squares)) == 1; // else float holds no inverse
         for (std::size_t column = 0; column < hidden; ++column)
-            items_.embeddings[kept_[i] * hidden + column] = row[column] * inverse;
+            items_.embeddings[kept_[i] * hidden + column] =
+                fits ? row[column] * float(inverse) : float(row[column] * inverse);
     }
 }
 

@@ -15,12 +15,20 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include <uform/encoder/geometry.hpp>
 #include <uform/utilities/lane.hpp>
 #include <uform/utilities/scalar.hpp>
 
 namespace uform {
+
+/**
+ *  Rows of a root mean square beyond 2^57 are normalized, but their backward would multiply numbers that float does not
+ *  hold: it answers NaN, which refuses the training step, instead of a gradient that lacks terms.
+ */
+inline constexpr float least_inverse_rms_k = 0x1p-57f;
+inline constexpr float no_gradient_k = std::numeric_limits<float>::quiet_NaN();
 
 /**
  *  A weight matrix in the order its kit reads it. `data` holds `pack_bytes(outputs, inputs, scalar)` bytes, 64-byte

@@ -18,6 +18,7 @@
 #pragma once
 #include <uform/utilities/arena.hpp>
 #include <uform/utilities/arguments.hpp>
+#include <uform/utilities/arithmetic.hpp>
 #include <uform/utilities/executor.hpp>
 #include <uform/utilities/outcome.hpp>
 #include <uform/utilities/progress.hpp>
@@ -140,6 +141,7 @@ template <auto check_, auto work_, typename arguments_>
 void run_verb(arguments_ *arguments) noexcept {
     if (!arguments || !arguments->outcome) return;
     arguments_ &call = *arguments;
+    default_arithmetic_t const arithmetic; // its other threads see to their own
     begin_outcome(*call.outcome);
     failure_t failure = check_handles(call);
     if (!failure) failure = check_(std::as_const(call));

@@ -3,7 +3,7 @@
  *  @brief The last arrow's arithmetic: a float row becomes a row of the scalar the caller asked for.
  *
  *  Non-finite values never land: `land_row` answers false and the caller names the item. float16 and BFloat16 round to
- *  nearest even, a float16 overflow counting as non-finite; i8 is round(127 x) of a unit row.
+ *  nearest even, a value that rounds to infinity counting as non-finite; i8 is round(127 x) of a unit row.
  */
 #pragma once
 #include <cstddef>
