@@ -325,7 +325,7 @@ question_t coin(uint64_t &state, char first, char last, bool tossed) {
             digit % 2 ? std::vector<float> {shown, 1 - shown} : std::vector<float> {1 - shown, shown}};
 }
 
-TEST(trainer_choices_unit, tossed_coins_teach_their_odds) {
+TEST(trainer_choices_seeds, tossed_coins_teach_their_odds) {
     for (uint64_t const seed : {1, 2, 3}) {
         run_t run(uform_objective_masked_k, 2, "", 120, seed);
         uint64_t state = seed;
