@@ -50,8 +50,9 @@ typedef struct uform_audio_shape_t {
 typedef struct uform_model_handle_t *uform_model_t;
 
 /** Maps a safetensors file and packs it, once, for one CPU class. While it loads, memory stays below the file's size
- *  plus the packed size. Fails with `io` where the file cannot be read, `malformed` where it breaks the format, is not a
- *  UForm 4 checkpoint, or holds weights that are not finite (`detail` names the tensor). */
+ *  plus the packed size; a program that cuts the file short meanwhile ends this one with SIGBUS, so replace files by
+ *  rename, or load from a buffer. Fails with `io` where the file cannot be read, `malformed` where it breaks the format,
+ *  is not a UForm 4 checkpoint, or holds weights that are not finite (`detail` names the tensor). */
 typedef struct uform_model_load_ram_t {
     uform_model_t *model;          /**< the new model; NULL on failure */
     uform_executor_t executor;     /**< packs in parallel; NULL: the calling thread */

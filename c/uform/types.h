@@ -201,7 +201,7 @@ UFORM_API uform_status_t uform_outcome_status(uform_outcome_t const *outcome);
 UFORM_API uform_status_t uform_outcome_wait(uform_outcome_t const *outcome);
 
 /** Called now and then while a verb runs, from any of the executor's threads, one call at a time; without an executor,
- *  from the calling thread. It must not name the executor, arena or handle of the call it reports on in another verb. A
+ *  from the calling thread, always under the default floating-point mode. It must not name the executor, arena or handle of the call it reports on in another verb. A
  *  child forked inside it must not return from it: the threads that would go on with the call stayed in the parent. */
 typedef struct uform_progress_t {
     /** Answers false to stop: the call ends `cancelled` within one micro-batch, and so it does where the last report is
