@@ -132,9 +132,15 @@ failure_t rendezvous_t::prepare(rendezvous_options_t const &options) noexcept {
 }
 
 failure_t rendezvous_t::join(rendezvous_options_t const &options) noexcept {
-    if (failure_t const failure = prepare(options)) return failure;
+    failure_t failure = prepare(options);
+    if (!failure) failure = meet();
+    if (failure) leave();
+    return failure;
+}
+
+failure_t rendezvous_t::meet() noexcept {
     if (failure_t const failure = publish("")) return failure;
-    clock_t::time_point const end = clock_t::now() + std::chrono::milliseconds(options.deadline_milliseconds);
+    clock_t::time_point const end = clock_t::now() + std::chrono::milliseconds(options_.deadline_milliseconds);
     std::size_t reported = 0;
     for (long pause = least_pause_k;; pause = std::min(2 * pause, most_pause_k)) {
         if (failure_t const failure = look()) return failure;

@@ -68,6 +68,7 @@ class rendezvous_t {
     };
 
     failure_t prepare(rendezvous_options_t const &options) noexcept;
+    failure_t meet() noexcept;
     failure_t publish(std::string_view refusal) noexcept;
     failure_t look() noexcept;
     failure_t look_at_own() noexcept;
