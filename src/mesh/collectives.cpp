@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 #include <uform/mesh/fields.hpp>
 
@@ -20,7 +21,8 @@ char const *name_of(moment_t moment) noexcept {
     case moment_t::start_k: return "starting a trainer";
     case moment_t::fields_k: return "comparing options";
     case moment_t::arguments_k: return "starting a step";
-    case moment_t::planned_k: return "sharing rows";
+    case moment_t::planned_k: return "planning a step";
+    case moment_t::shared_k: return "sharing rows";
     case moment_t::computed_k: return "summing gradients";
     }
     return "something unknown";
@@ -98,12 +100,18 @@ std::uint64_t mesh_t::sum_sizes(std::size_t which, std::size_t processes) const 
     return sum;
 }
 
+double mesh_t::sum_of_partials() const noexcept {
+    double sum = 0;
+    for (std::size_t process = 0; process < count_; ++process) sum += records_[process].statement.partial;
+    return sum;
+}
+
 failure_t mesh_t::gather(std::span<std::byte const> mine, std::size_t const *sizes, std::byte *all) noexcept {
     ++epoch_;
     std::size_t used = 0, offset = 0;
     for (std::size_t peer = 0; peer < count_; offset += sizes[peer++]) {
-        if (peer == index_) {
-            std::copy(mine.begin(), mine.end(), all + offset);
+        if (peer == index_) { // which may lie in its place already
+            std::memmove(all + offset, mine.data(), mine.size());
             continue;
         }
         transfers_[used++] = {direction_t::receive_k, peer, tag(0), all + offset, sizes[peer]};

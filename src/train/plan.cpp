@@ -21,10 +21,6 @@ failure_t step_t::plan() noexcept {
     if (failure_t const failure = keep_items()) return failure;
     if (failure_t const failure = compact_relations()) return failure;
     if (failure_t const failure = cut_chunks()) return failure;
-    std::size_t const cells = kept_.size() * geometry().hidden;
-    embeddings_ = lane_.claim<float>(cells), d_embeddings_ = lane_.claim<float>(cells);
-    if (lane_.failed()) return lane_.failure();
-    std::fill(d_embeddings_, d_embeddings_ + cells, 0.0f);
     for (chunk_t &chunk : chunks_)
         if (failure_t const failure = claim_chunk(chunk)) return failure;
     return {};
@@ -100,7 +96,7 @@ failure_t step_t::mask_chunk(chunk_t &chunk) noexcept {
         if (text.empty()) continue; // one PAD, which hides nothing
         std::uint32_t const begin = chunk.batch.items.offsets[kept - chunk.first];
         std::uint32_t *covered = chunk.covered + chunk.covered_count;
-        mask_key_t const key {trainer_.options_.seed, trainer_.steps_done_ + 1, kept_[kept]};
+        mask_key_t const key {trainer_.options_.seed, trainer_.steps_done_ + 1, first_item_ + kept_[kept]};
         std::size_t const count = corrupt_text(trainer_.options_.masking, key, text, chunk.batch.ids + begin, covered);
         for (std::size_t i = 0; i < count; ++i) {
             chunk.targets[chunk.covered_count + i] = text[covered[i]];

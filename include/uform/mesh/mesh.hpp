@@ -34,7 +34,7 @@ struct mesh_options_t {
 };
 
 /** What a process is about to do. All must be at the same one, or the call fails everywhere. */
-enum class moment_t : std::uint32_t { join_k, start_k, fields_k, arguments_k, planned_k, computed_k };
+enum class moment_t : std::uint32_t { join_k, start_k, fields_k, arguments_k, planned_k, shared_k, computed_k };
 
 /** What a process states at an agreement beside its status. */
 struct statement_t {
@@ -42,7 +42,8 @@ struct statement_t {
     moment_t moment = moment_t::join_k;
     std::uint64_t step = 0;             // must be the same everywhere
     std::uint64_t trail = 0;            // of what came before, such as the last step's bits: must be the same too
-    std::uint64_t sizes[sizes_k] = {}; // of this process's share, for the others to read
+    std::uint64_t sizes[sizes_k] = {};  // of this process's share, for the others to read
+    double partial = 0;                 // of a sum over the world
 };
 
 class mesh_t {
@@ -67,6 +68,8 @@ class mesh_t {
     /** The same, summed over all processes, or over those before this one. */
     std::uint64_t size_of_all(std::size_t which) const noexcept { return sum_sizes(which, count_); }
     std::uint64_t size_before(std::size_t which) const noexcept { return sum_sizes(which, index_); }
+    /** The sum of all partials, rank by rank. */
+    double sum_of_partials() const noexcept;
 
     /** `all` receives every process's bytes, in the order of ranks; `sizes` [count], as agreed before; any may be zero. */
     [[nodiscard]] failure_t gather(std::span<std::byte const> mine, std::size_t const *sizes, std::byte *all) noexcept;

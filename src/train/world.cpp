@@ -1,0 +1,193 @@
+/**
+ *  @file world.cpp
+ *  @brief Where a step meets the other processes: what they agree on, and the rows and relations they share.
+ *
+ *  Every process scores the world's rows by itself: the losses over pooled rows are small beside the towers that make
+ *  them, and equal rows in equal order give equal bits everywhere. Its tower then goes backward for its own rows alone,
+ *  and the gradients of all are summed. A world of one process passes through here without a copy or a message.
+ */
+#include <algorithm>
+#include <bit>
+
+#include <uform/mesh/fields.hpp>
+
+#include "train/step.hpp"
+
+namespace uform {
+namespace {
+
+/** The places of `statement_t::sizes`, at the agreement named. */
+enum arguments_size_t : std::size_t { items_size_k, attract_size_k };
+enum planned_size_t : std::size_t { kept_size_k, tokens_size_k, covered_size_k, truncated_size_k, dropped_size_k, words_size_k };
+
+failure_t out_of_memory() noexcept { return fail(uform_status_out_of_memory_k, "memory for the step is out"); }
+
+void add_options(fields_t &fields, trainer_options_t const &options) noexcept {
+    auto const size = [&](char const *name, std::uint64_t value) { fields.add(name, value); };
+    size("depth", options.model.geometry.depth), size("hidden", options.model.geometry.hidden);
+    size("batch.max_columns_per_row", options.model.geometry.context);
+    fields.add("objective", uform_objective_name(options.objective));
+    size("seed", options.seed);
+    size("schedule.steps", options.schedule.steps), size("schedule.warmup_steps", options.schedule.warmup_steps);
+    fields.add("schedule.learning_rate", options.schedule.learning_rate);
+    fields.add("schedule.min_learning_rate", options.schedule.min_learning_rate);
+    if (options.masks()) {
+        fields.add("masking.token_mask_probability", options.masking.token_mask_probability);
+        fields.add("masking.token_mean_span", options.masking.token_mean_span);
+        fields.add("masking.replace_fraction", options.masking.replace_fraction);
+        fields.add("masking.random_fraction", options.masking.random_fraction);
+        fields.add("masking.text_weight", options.masking.text_weight);
+    }
+    if (!options.contrasts()) return;
+    uform_contrastive_t const &contrastive = options.contrastive;
+    fields.add("contrastive.pair_loss", uform_pair_loss_form_name(contrastive.pair_loss));
+    fields.add("contrastive.negatives", uform_negatives_name(contrastive.negatives));
+    fields.add("contrastive.ambient_repulsion_weight", contrastive.ambient_repulsion_weight);
+    size("contrastive.temperature_groups", contrastive.temperature_groups);
+    for (std::size_t i = 0; i < contrastive.matryoshka_dimensions_count; ++i)
+        size("contrastive.matryoshka_dimensions", options.widths[i]);
+    fields.add("regularizers.coding_rate_weight", options.regularizers.coding_rate_weight);
+    fields.add("regularizers.coding_rate_epsilon_squared", options.regularizers.coding_rate_epsilon_squared);
+    fields.add("regularizers.lipschitz_weight", options.regularizers.lipschitz_weight);
+    size("regularizers.lipschitz_iterations", options.regularizers.lipschitz_iterations);
+}
+
+} // namespace
+
+failure_t trainer_t::meet(mesh_t &mesh) noexcept {
+    fields_t fields;
+    add_options(fields, options_);
+    fields.add("step", steps_done_), fields.add("weights", weights_fingerprint());
+    world_ = &mesh;
+    if (!fields.complete()) return fail(uform_status_internal_k, "the options do not fit their comparison");
+    return mesh.agree_on_fields(fields.text());
+}
+
+statement_t step_t::state(moment_t moment) const noexcept {
+    statement_t statement;
+    statement.moment = moment, statement.step = trainer_.steps_done_ + 1, statement.trail = trainer_.trail_;
+    return statement;
+}
+
+failure_t step_t::open(failure_t const &refusal) noexcept {
+    statement_t statement = state(moment_t::arguments_k);
+    statement.sizes[items_size_k] = items_.count();
+    statement.sizes[attract_size_k] = items_.relations.attract.count();
+    if (failure_t const failure = world().agree(statement, refusal)) return failure;
+    if (world().size_of_all(items_size_k) == 0) return fail(uform_status_invalid_argument_k, "count must not be zero");
+    if (trainer_.options_.contrasts() && world().size_of_all(attract_size_k) == 0) return refuse_no_attraction();
+    first_item_ = std::size_t(world().size_before(items_size_k));
+    return {};
+}
+
+/** Agrees on the plan and claims the world's rows, this process's among them. */
+failure_t step_t::claim_rows(failure_t const &planned) noexcept {
+    statement_t statement = state(moment_t::planned_k);
+    statement.sizes[kept_size_k] = kept_.size(), statement.sizes[tokens_size_k] = tokens_;
+    statement.sizes[covered_size_k] = covered_, statement.sizes[truncated_size_k] = truncated_;
+    statement.sizes[dropped_size_k] = dropped_;
+    if (!planned && trainer_.options_.contrasts()) statement.sizes[words_size_k] = write_relations(nullptr);
+    if (failure_t const failure = world().agree(statement, planned)) return failure;
+    world_kept_ = std::size_t(world().size_of_all(kept_size_k)), first_kept_ = std::size_t(world().size_before(kept_size_k));
+    tokens_ = std::size_t(world().size_of_all(tokens_size_k)), covered_ = std::size_t(world().size_of_all(covered_size_k));
+    truncated_ = std::size_t(world().size_of_all(truncated_size_k));
+    dropped_ = std::size_t(world().size_of_all(dropped_size_k));
+    if (!trainer_.options_.contrasts()) return {};
+    std::size_t const hidden = geometry().hidden, cells = world_kept_ * hidden;
+    world_embeddings_ = lane_.claim<float>(cells), d_world_embeddings_ = lane_.claim<float>(cells);
+    world_relations_ = relations_, world_groups_ = groups_;
+    if (lane_.failed()) return {}; // heard at the next agreement
+    std::fill(d_world_embeddings_, d_world_embeddings_ + cells, 0.0f);
+    embeddings_ = world_embeddings_ + first_kept_ * hidden, d_embeddings_ = d_world_embeddings_ + first_kept_ * hidden;
+    return {};
+}
+
+/** Rows and relations of all processes, in the order of ranks; the memory for them is part of what is agreed on. */
+failure_t step_t::share_rows(failure_t const &computed) noexcept {
+    std::size_t const processes = world().count(), hidden = geometry().hidden;
+    if (processes == 1) return computed;
+    std::size_t const ours = std::size_t(world().size_of(world().index(), words_size_k)),
+                      all = std::size_t(world().size_of_all(words_size_k));
+    std::uint32_t *const words = lane_.claim<std::uint32_t>(ours), *const all_words = lane_.claim<std::uint32_t>(all),
+                  *const ids = lane_.claim<std::uint32_t>(all);
+    float *const weights = lane_.claim<float>(all);
+    std::size_t *const word_bytes = lane_.claim<std::size_t>(processes), *const row_bytes = lane_.claim<std::size_t>(processes);
+    for (edges_t *edges : {&world_relations_.attract, &world_relations_.repel, &world_relations_.ignore})
+        edges->offsets = {lane_.claim<std::size_t>(world_kept_ + 1), world_kept_ + 1};
+    std::uint32_t *const groups = lane_.claim<std::uint32_t>(world_kept_);
+    for (std::size_t process = 0; process < processes && !lane_.failed(); ++process) {
+        word_bytes[process] = std::size_t(world().size_of(process, words_size_k)) * sizeof(std::uint32_t);
+        row_bytes[process] = std::size_t(world().size_of(process, kept_size_k)) * hidden * sizeof(float);
+    }
+    failure_t const ready = computed ? computed : lane_.failed() ? out_of_memory() : failure_t {};
+    if (!ready) write_relations(words);
+    world_groups_ = {groups, world_kept_};
+    statement_t statement = state(moment_t::shared_k);
+    for (std::size_t i = 0; i < statement_t::sizes_k; ++i) statement.sizes[i] = world().size_of(world().index(), i);
+    if (failure_t const failure = world().agree(statement, ready)) return failure;
+    std::span<std::byte const> const rows = std::as_bytes(std::span(embeddings_, kept_.size() * hidden));
+    if (failure_t const failure = world().gather(std::as_bytes(std::span(words, ours)), word_bytes,
+                                                 reinterpret_cast<std::byte *>(all_words)))
+        return failure;
+    if (failure_t const failure = world().gather(rows, row_bytes, reinterpret_cast<std::byte *>(world_embeddings_)))
+        return failure;
+    join_relations(all_words, ids, weights);
+    return {};
+}
+
+/**
+ *  One process's part, in words of 32 bits; the weights of a set that has none are ones:
+ *
+ *      groups [kept] | attract | repel | ignore, each: ends of the runs [kept], ids [edges], weights [edges]
+ */
+std::size_t step_t::write_relations(std::uint32_t *words) const noexcept {
+    std::size_t used = 0;
+    auto const put = [&](std::uint32_t word) { words ? void(words[used++] = word) : void(++used); };
+    for (std::size_t i = 0; i < kept_.size(); ++i) put(groups_.empty() ? 0 : groups_[i]);
+    for (edges_t const *edges : {&relations_.attract, &relations_.repel, &relations_.ignore}) {
+        std::size_t const first = kept_.empty() ? 0 : edges->first(0), last = kept_.empty() ? 0 : edges->last(kept_.size() - 1);
+        for (std::size_t i = 0; i < kept_.size(); ++i) put(std::uint32_t(edges->last(i) - first));
+        for (std::size_t edge = first; edge < last; ++edge) put(edges->ids[edge]);
+        for (std::size_t edge = first; edge < last; ++edge) put(std::bit_cast<std::uint32_t>(edges->weight(edge)));
+    }
+    return used;
+}
+
+/** The parts of all processes laid behind each other; a process's ids count from where its rows start. */
+void step_t::join_relations(std::uint32_t const *words, std::uint32_t *ids, float *weights) noexcept {
+    edges_t *const sets[] = {&world_relations_.attract, &world_relations_.repel, &world_relations_.ignore};
+    world_relations_.items = world_kept_;
+    std::uint32_t *groups = const_cast<std::uint32_t *>(world_groups_.data());
+    for (std::size_t set = 0; set < 3; ++set) {
+        std::size_t *const offsets = const_cast<std::size_t *>(sets[set]->offsets.data()); // claimed by share_rows
+        std::size_t row = 0, edges = 0;
+        std::uint32_t const *part = words;
+        offsets[0] = 0;
+        for (std::size_t process = 0; process < world().count(); ++process) {
+            std::size_t const kept = std::size_t(world().size_of(process, kept_size_k)), before = row, base = edges;
+            std::uint32_t const *at = part + kept;
+            if (set == 0) std::copy_n(part, kept, groups + before);
+            for (std::size_t skipped = 0; skipped < set; ++skipped) at += kept + 2 * (kept ? at[kept - 1] : 0);
+            std::size_t const count = kept ? at[kept - 1] : 0;
+            for (std::size_t i = 0; i < kept; ++i) offsets[++row] = base + at[i];
+            for (std::size_t edge = 0; edge < count; ++edge, ++edges) {
+                ids[edges] = std::uint32_t(before + at[kept + edge]);
+                weights[edges] = std::bit_cast<float>(at[kept + count + edge]);
+            }
+            part += world().size_of(process, words_size_k);
+        }
+        sets[set]->ids = {ids, edges}, sets[set]->weights = {weights, edges};
+        ids += edges, weights += edges;
+    }
+}
+
+/** The last agreement before gradients are summed: after it nothing but the transport itself can fail one process alone. */
+failure_t step_t::close_losses(failure_t const &computed) noexcept {
+    statement_t statement = state(moment_t::computed_k);
+    for (chunk_t const &chunk : chunks_) statement.partial += chunk.masked_loss;
+    if (failure_t const failure = world().agree(statement, computed)) return failure;
+    masked_loss_ = world().sum_of_partials() / double(std::max<std::size_t>(covered_, 1));
+    return {};
+}
+
+} // namespace uform
