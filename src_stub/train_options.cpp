@@ -62,7 +62,6 @@ void refuse_absent_terms(uform_trainer_init_ram_t const &call) {
     if (call.choices.weight != 0) unsupported("choices are not in this build");
     if (call.batch.image.patch_side || call.batch.video.patch_side || call.batch.audio.chunk_samples)
         unsupported("this build trains on text alone");
-    if (call.mesh) unsupported("this build trains in one process");
 }
 
 void check_masking(uform_masking_t const &asked) {
