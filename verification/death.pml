@@ -12,7 +12,7 @@
 #define VICTIM 2
 #define NOBODY 7
 
-typedef row_t { byte of[3] };
+typedef row_t { byte to[3] };
 row_t sent[3]; /* sent[i].to[j]: messages of i to j so far, one a round */
 row_t told[3]; /* told[i].to[j]: whom i's notice to j blames; NOBODY before there is one */
 bit gone[3];   /* its connections are down: it died, or gave up */
