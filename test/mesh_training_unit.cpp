@@ -92,10 +92,10 @@ trainer_options_t options_of(uform_objective_t objective) {
 
 /** What a run did: floats in a fixed order. */
 struct record_t {
-    std::vector<float> losses;    // [steps, 7]
-    std::vector<float> gradients; // of step 1, every tensor
+    std::vector<float> losses;      // [steps, 7]
+    std::vector<float> gradients;   // of step 1, every tensor
     std::vector<std::size_t> sizes; // [tensors]
-    std::string weights;          // after the last step
+    std::string weights;            // after the last step
 
     std::string bytes() const {
         std::string text;
@@ -105,14 +105,13 @@ struct record_t {
     }
 };
 
-failure_t train(record_t &record, uform_objective_t objective, std::vector<std::size_t> const &groups, std::size_t steps,
-                mesh_t *mesh) {
+failure_t train(record_t &record, uform_objective_t objective, std::vector<std::size_t> const &groups,
+                std::size_t steps, mesh_t *mesh) {
     executor_t executor;
     trainer_t trainer;
     uform_cpu_class_t fastest;
     if (failure_t const failure = resolve_class(uform_cpu_class_derived_k, has_kernels, fastest)) return failure;
-    if (failure_t const failure = trainer.start(options_of(objective), fastest, executor))
-        return failure;
+    if (failure_t const failure = trainer.start(options_of(objective), fastest, executor)) return failure;
     if (mesh)
         if (failure_t const failure = trainer.meet(*mesh)) return failure;
     share_t const share(groups);
@@ -122,9 +121,9 @@ failure_t train(record_t &record, uform_objective_t objective, std::vector<std::
         bool const scored = objective != uform_objective_masked_k;
         if (failure_t const failure = trainer.step(share.items(scored ? rows.data() : nullptr), executor, &stats))
             return failure;
-        record.losses.insert(record.losses.end(), {stats.loss, stats.contrastive_loss, stats.masked_text_loss,
-                                                   stats.coding_rate, stats.lipschitz, stats.gradient_norm,
-                                                   stats.effective_rank, float(stats.tokens)});
+        record.losses.insert(record.losses.end(),
+                             {stats.loss, stats.contrastive_loss, stats.masked_text_loss, stats.coding_rate,
+                              stats.lipschitz, stats.gradient_norm, stats.effective_rank, float(stats.tokens)});
         if (step > 0) continue;
         for (tensor_spec_t const &spec : trainer.parameters().specs()) {
             float const *const gradient = trainer.parameters().gradient(spec.index);
@@ -208,8 +207,8 @@ TEST_P(mesh_training, first_step_agrees_with_one_process) {
     record_t alone;
     ASSERT_FALSE(train(alone, objective, all_groups(), 1, nullptr));
     record_t const together = train_together(GetParam().first, objective, 1, alone);
-    char const *const names[columns_k] = {"loss", "contrastive", "masked text", "coding rate", "Lipschitz",
-                                          "gradient norm", "effective rank", "tokens"};
+    char const *const names[columns_k] = {"loss",      "contrastive",   "masked text",    "coding rate",
+                                          "Lipschitz", "gradient norm", "effective rank", "tokens"};
     for (std::size_t i = 0; i < columns_k; ++i) expect_near(together.losses[i], alone.losses[i], 1e-5f, names[i]);
     EXPECT_GT(alone.losses[0], 0.1f);
     double worst = 0;

@@ -94,9 +94,8 @@ TEST_P(mesh_sizes, collect_in_order) {
 }
 INSTANTIATE_TEST_SUITE_P(processes, mesh_sizes,
                          ::testing::Values(std::pair(2, "all"), std::pair(3, "all"), std::pair(4, "all"),
-                                           std::pair(2, "tcp,self"), std::pair(4, "tcp,self"),
-                                           std::pair(2, "shm,self"), std::pair(4, "shm,self")));
-
+                                           std::pair(2, "tcp,self"), std::pair(4, "tcp,self"), std::pair(2, "shm,self"),
+                                           std::pair(4, "shm,self")));
 
 /** One round: an agreement and a sum of 4 MiB, as a step makes them. */
 failure_t round(mesh_t &mesh, std::uint64_t step, failure_t const &mine = {}) {
@@ -147,22 +146,23 @@ TEST_P(mesh_losses, are_named_by_all_others) {
         if (rank == loss.victim) continue;
         EXPECT_EQ(processes.wait(rank), 0);
         std::string const said = processes.said(rank);
-        EXPECT_NE(said.find("io | a process of the run failed | rank " + std::to_string(loss.victim) + ": "),
-                  said.npos) << "rank " << rank << " said " << said;
+        EXPECT_NE(said.find("io | a process of the run failed | rank " + std::to_string(loss.victim) + ": "), said.npos)
+            << "rank " << rank << " said " << said;
     }
     double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     std::printf("all failed after %.2f s: %s", seconds, processes.said(loss.victim == 0).c_str());
     EXPECT_LT(seconds, loss.limit);
 }
 // A closed connection tells at once, shared memory within UCX's look at its peers, a silent process at the deadline.
-INSTANTIATE_TEST_SUITE_P(
-    processes, mesh_losses,
-    ::testing::Values(loss_t {"two, killed", SIGKILL, 2, 1, "all", 4}, loss_t {"first killed", SIGKILL, 2, 0, "all", 4},
-                      loss_t {"four, killed", SIGKILL, 4, 2, "all", 4},
-                      loss_t {"four over TCP, killed", SIGKILL, 4, 3, "tcp,self", 4},
-                      loss_t {"four over shared memory, killed", SIGKILL, 4, 1, "shm,self", 4},
-                      loss_t {"two, silent", SIGSTOP, 2, 0, "all", 6}, loss_t {"four, silent", SIGSTOP, 4, 1, "all", 6},
-                      loss_t {"four over TCP, silent", SIGSTOP, 4, 2, "tcp,self", 6}));
+INSTANTIATE_TEST_SUITE_P(processes, mesh_losses,
+                         ::testing::Values(loss_t {"two, killed", SIGKILL, 2, 1, "all", 4},
+                                           loss_t {"first killed", SIGKILL, 2, 0, "all", 4},
+                                           loss_t {"four, killed", SIGKILL, 4, 2, "all", 4},
+                                           loss_t {"four over TCP, killed", SIGKILL, 4, 3, "tcp,self", 4},
+                                           loss_t {"four over shared memory, killed", SIGKILL, 4, 1, "shm,self", 4},
+                                           loss_t {"two, silent", SIGSTOP, 2, 0, "all", 6},
+                                           loss_t {"four, silent", SIGSTOP, 4, 1, "all", 6},
+                                           loss_t {"four over TCP, silent", SIGSTOP, 4, 2, "tcp,self", 6}));
 
 TEST(mesh_roles, DISABLED_refuse) {
     role_t const role;
@@ -186,12 +186,14 @@ TEST(mesh, a_refusal_fails_all_and_the_run_goes_on) {
     processes.start_all("refuse");
     processes.expect_all_pass();
     std::string const went_on = "success |  | \n";
-    std::string const lag = "config-mismatch | the processes of the run are not at the same point | step: rank 0 has 3, "
-                            "rank 1 has 4\n";
+    std::string const lag =
+        "config-mismatch | the processes of the run are not at the same point | step: rank 0 has 3, "
+        "rank 1 has 4\n";
     EXPECT_EQ(processes.said(1), "invalid-argument | count must not be zero | it is 0\n" + went_on + lag + went_on);
     for (std::size_t const rank : {0, 2})
         EXPECT_EQ(processes.said(rank), "config-mismatch | another process of the run refused | rank 1: count must not "
-                                        "be zero: it is 0\n" + went_on + lag + went_on +
+                                        "be zero: it is 0\n" +
+                                            went_on + lag + went_on +
                                             "io | a process of the run failed | rank 1: it left the run\n");
 }
 
@@ -212,8 +214,9 @@ TEST(mesh, a_field_that_differs_is_named_by_all) {
     processes.start_all("compare");
     processes.expect_all_pass();
     for (std::size_t rank = 0; rank < 4; ++rank)
-        EXPECT_EQ(processes.said(rank), "success |  | \nconfig-mismatch | the processes of the run disagree | seed: rank "
-                                        "0 has 7, rank 2 has 8\nsuccess |  | \n");
+        EXPECT_EQ(processes.said(rank),
+                  "success |  | \nconfig-mismatch | the processes of the run disagree | seed: rank "
+                  "0 has 7, rank 2 has 8\nsuccess |  | \n");
 }
 
 TEST(mesh, one_process_needs_nobody) {

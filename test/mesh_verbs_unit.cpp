@@ -1,6 +1,7 @@
 /**
  *  @file mesh_verbs_unit.cpp
- *  @brief A run of several processes through the C ABI: refusals anywhere, a process killed mid-step, a link that is cut.
+ *  @brief A run of several processes through the C ABI: refusals anywhere, a process killed mid-step, a link that is
+ *  cut.
  */
 #include <uform/uform.h>
 
@@ -61,7 +62,10 @@ struct member_t {
     /** Two pairs of texts. */
     template <typename change_>
     void step(change_ const &change) {
-        std::string const data = "one" "eins" "two" "zwei";
+        std::string const data = "one"
+                                 "eins"
+                                 "two"
+                                 "zwei";
         std::size_t const offsets[] = {0, 3, 7, 10, 14}, edges[] = {0, 1, 2, 3, 4};
         std::uint32_t const ids[] = {1, 0, 3, 2};
         uform_trainer_step_t call {};
@@ -121,9 +125,12 @@ TEST(mesh_verbs_roles, DISABLED_refuse) {
     auto const without_edges = [](uform_trainer_step_t &call) { call.relations.attract.offsets = nullptr; };
     member.step(without_edges);
     member.say();
-    if (odd) member.step();
-    else if (member.role.index == 0) member.step([](uform_trainer_step_t &call) { call.count = 0; });
-    else member.step(without_edges);
+    if (odd)
+        member.step();
+    else if (member.role.index == 0)
+        member.step([](uform_trainer_step_t &call) { call.count = 0; });
+    else
+        member.step(without_edges);
     member.role.say(text_of(member.outcome) + " step " + std::to_string(member.stats.step) + " tokens " +
                     std::to_string(member.stats.tokens));
     member.step([](uform_trainer_step_t &call) { call.count = 0; });
@@ -147,11 +154,13 @@ TEST(mesh_verbs, a_refusal_in_one_process_fails_the_call_in_all) {
     std::string const seed = "config-mismatch | the processes of the run disagree | seed: rank 0 has 3, rank 1 has 4\n";
     std::string const groups = "temperature_groups must be below contrastive.temperature_groups";
     std::string const edges = "invalid-argument | relations.attract must name an edge in a contrastive step | \n";
-    std::string const stepped = "success |  |  step 1 tokens 28\n", empty = "invalid-argument | count must not be zero | \n";
+    std::string const stepped = "success |  |  step 1 tokens 28\n",
+                      empty = "invalid-argument | count must not be zero | \n";
     for (std::size_t rank = 0; rank < 3; ++rank) {
         std::string const said = processes.said(rank);
         std::string const refused = "config-mismatch | another process of the run refused | rank 1: " + groups + "\n";
-        std::string const tail = seed + (rank == 1 ? "invalid-argument | " + groups + " | \n" : refused) + edges + stepped + empty;
+        std::string const tail =
+            seed + (rank == 1 ? "invalid-argument | " + groups + " | \n" : refused) + edges + stepped + empty;
         EXPECT_NE(said.find(rank == 1 ? "depth" : "refused | rank 1: "), said.npos) << said;
         EXPECT_EQ(said.substr(said.find('\n') + 1), tail) << "rank " << rank;
     }

@@ -2,8 +2,8 @@
  *  @file processes.hpp
  *  @brief Other processes of a test: this program again, started with a role, awaited under a limit, killed if late.
  *
- *  A role is a disabled test that reads its place from the environment and writes what came of it to a file. The program
- *  is started anew, never forked after threads.
+ *  A role is a disabled test that reads its place from the environment and writes what came of it to a file. The
+ *  program is started anew, never forked after threads.
  */
 #pragma once
 #include <gtest/gtest.h>
@@ -68,11 +68,12 @@ class processes_t {
     std::filesystem::path const &folder() const { return folder_; }
 
     /** Starts one: `before` are words put in front of the command, such as `ip netns exec NAME`. */
-    void start(std::size_t index, char const *role, variables_t const &more = {}, std::vector<std::string> before = {}) {
+    void start(std::size_t index, char const *role, variables_t const &more = {},
+               std::vector<std::string> before = {}) {
         std::vector<std::string> words = std::move(before), variables;
         words.insert(words.end(), {std::filesystem::read_symlink("/proc/self/exe").string(),
-                                   std::string("--gtest_filter=*.DISABLED_") + role,
-                                   "--gtest_also_run_disabled_tests", "--gtest_brief=1"});
+                                   std::string("--gtest_filter=*.DISABLED_") + role, "--gtest_also_run_disabled_tests",
+                                   "--gtest_brief=1"});
         for (char **entry = environ; *entry; ++entry) variables.push_back(*entry);
         variables.push_back("UFORM_MESH_FOLDER=" + folder_.string());
         variables.push_back("UFORM_MESH_INDEX=" + std::to_string(index));

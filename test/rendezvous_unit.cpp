@@ -147,7 +147,8 @@ TEST(rendezvous, a_third_process_hears_of_a_refusal) {
     for (process_t *process : {&a, &b, &c}) {
         process->finish();
         EXPECT_EQ(process->failure.status, uform_status_config_mismatch_k);
-        EXPECT_NE(std::string(process->failure.detail).find("size: rank"), std::string::npos) << process->failure.detail;
+        EXPECT_NE(std::string(process->failure.detail).find("size: rank"), std::string::npos)
+            << process->failure.detail;
         EXPECT_LT(process->seconds, 5);
     }
 }

@@ -17,13 +17,20 @@ namespace {
 
 char const *name_of(moment_t moment) noexcept {
     switch (moment) {
-    case moment_t::join_k: return "joining";
-    case moment_t::start_k: return "starting a trainer";
-    case moment_t::fields_k: return "comparing options";
-    case moment_t::arguments_k: return "starting a step";
-    case moment_t::planned_k: return "planning a step";
-    case moment_t::shared_k: return "sharing rows";
-    case moment_t::computed_k: return "summing gradients";
+    case moment_t::join_k:
+        return "joining";
+    case moment_t::start_k:
+        return "starting a trainer";
+    case moment_t::fields_k:
+        return "comparing options";
+    case moment_t::arguments_k:
+        return "starting a step";
+    case moment_t::planned_k:
+        return "planning a step";
+    case moment_t::shared_k:
+        return "sharing rows";
+    case moment_t::computed_k:
+        return "summing gradients";
     }
     return "something unknown";
 }
@@ -35,8 +42,10 @@ status_t status_for_others(std::int32_t status) noexcept {
     case uform_status_unsupported_k:
     case uform_status_shape_mismatch_k:
     case uform_status_unsupported_layout_k:
-    case uform_status_unknown_kind_k: return uform_status_config_mismatch_k;
-    default: return status > 0 && status <= uform_status_invalid_argument_k ? status : uform_status_internal_k;
+    case uform_status_unknown_kind_k:
+        return uform_status_config_mismatch_k;
+    default:
+        return status > 0 && status <= uform_status_invalid_argument_k ? status : uform_status_internal_k;
     }
 }
 
@@ -163,7 +172,8 @@ void mesh_t::add_in_order(std::span<float> slice) noexcept {
         std::size_t const length = std::min(block_k, slice.size() - first);
         for (std::size_t process = 0; process < count_; ++process) {
             float const *const values = (process == index_ ? slice.data() : staging_.data() + process * stride) + first;
-            if (process == 0) std::copy_n(values, length, sums);
+            if (process == 0)
+                std::copy_n(values, length, sums);
             else
                 for (std::size_t i = 0; i < length; ++i) sums[i] += values[i];
         }
@@ -179,7 +189,8 @@ failure_t mesh_t::agree_on_fields(std::string_view fields) noexcept {
     if (failure_t const failure = agree(statement, {})) return failure;
     for (std::size_t process = 0; process < count_; ++process) sizes_[process] = std::size_t(size_of(process, 0));
     failure_t ready;
-    if (!all.resize(std::size_t(size_of_all(0)))) ready = fail(uform_status_out_of_memory_k, "memory for the mesh is out");
+    if (!all.resize(std::size_t(size_of_all(0))))
+        ready = fail(uform_status_out_of_memory_k, "memory for the mesh is out");
     if (failure_t const failure = agree(statement, ready)) return failure;
     if (failure_t const failure = gather(std::as_bytes(std::span(fields)), sizes_.data(), all.data())) return failure;
     char const *at = reinterpret_cast<char const *>(all.data());

@@ -32,7 +32,8 @@ void fields_t::add(char const *name, std::string_view value) noexcept {
 
 void fields_t::add(char const *name, std::uint64_t value) noexcept {
     char digits[24];
-    add(name, std::string_view(digits, std::size_t(std::to_chars(digits, digits + sizeof(digits), value).ptr - digits)));
+    add(name,
+        std::string_view(digits, std::size_t(std::to_chars(digits, digits + sizeof(digits), value).ptr - digits)));
 }
 
 /** Nine digits tell any two floats apart. */
@@ -65,8 +66,8 @@ failure_t compare_fields(stated_t ours, stated_t theirs) noexcept {
         std::string_view yours = b;
         (void)value_of(b, name, yours); // another name altogether is shown whole
         return fail(uform_status_config_mismatch_k, "the processes of the run disagree",
-                    "%.*s: rank %zu has %.*s, rank %zu has %.*s", shown(name), name.data(), ours.process,
-                    shown(mine), mine.data(), theirs.process, shown(yours), yours.data());
+                    "%.*s: rank %zu has %.*s, rank %zu has %.*s", shown(name), name.data(), ours.process, shown(mine),
+                    mine.data(), theirs.process, shown(yours), yours.data());
     }
     return {};
 }

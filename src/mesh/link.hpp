@@ -2,8 +2,8 @@
  *  @file link.hpp
  *  @brief What the transport asks of UCX, and nothing else: connections, messages by tag, short notices, sleeping.
  *
- *  `ucx.cpp` answers it with UCX, `absent.cpp` where a build has none. Nothing here waits for long, judges a peer or knows
- *  a deadline; that is the transport's. Reasons are UCX's own words, in static storage.
+ *  `ucx.cpp` answers it with UCX, `absent.cpp` where a build has none. Nothing here waits for long, judges a peer or
+ *  knows a deadline; that is the transport's. Reasons are UCX's own words, in static storage.
  */
 #pragma once
 #include <cstddef>
@@ -59,7 +59,7 @@ class link_t {
     bool progress() noexcept;
     /** Sleeps until something can be moved, `milliseconds` at most. */
     void sleep(int milliseconds) noexcept;
-    /** Ends every connection: after what was sent has gone out, `milliseconds` at most, or at once where that is zero. */
+    /** Ends every connection once what was sent is out, `milliseconds` at most; at once where that is zero. */
     void disconnect(int milliseconds) noexcept;
     void close() noexcept;
 

@@ -92,7 +92,8 @@ bool take_parts(std::string_view text, parts_t &parts) noexcept {
     std::string_view tail = text.substr(end), body = text.substr(0, end);
     if (!value_of(take_line(tail), "end", value) || !parse_number(value, checksum, 16)) return false;
     if (checksum != hash_of(body) || take_line(body) != format_k) return false;
-    if (!value_of(take_line(body), "nonce", value) || !parse_number(value, parts.nonce, 16) || !parts.nonce) return false;
+    if (!value_of(take_line(body), "nonce", value) || !parse_number(value, parts.nonce, 16) || !parts.nonce)
+        return false;
     if (!value_of(take_line(body), "seen", parts.seen) || !value_of(take_line(body), "address", parts.address))
         return false;
     std::string_view const refusal = take_line(body);
@@ -145,9 +146,11 @@ failure_t rendezvous_t::meet() noexcept {
     for (long pause = least_pause_k;; pause = std::min(2 * pause, most_pause_k)) {
         if (failure_t const failure = look()) return failure;
         for (std::size_t const count = answering(); reported < count;)
-            if (options_.progress.callback && !options_.progress.callback(++reported, options_.count, options_.progress.context))
+            if (options_.progress.callback &&
+                !options_.progress.callback(++reported, options_.count, options_.progress.context))
                 return fail(uform_status_cancelled_k, "the progress handler stopped the call");
-            else if (!options_.progress.callback) reported = count;
+            else if (!options_.progress.callback)
+                reported = count;
         if (joined()) break;
         if (clock_t::now() >= end) return judge_absence();
         timespec const nap {0, pause};

@@ -96,8 +96,10 @@ std::size_t transport_t::state_t::look() noexcept {
         peer_t &peer = peers[transfers[i].peer];
         bool const was_waiting = message.request;
         link.look(message, transfers[i]);
-        if (message.request || message.reason) ++waiting, peer.awaited = true;
-        else if (was_waiting && transfers[i].direction == direction_t::receive_k) peer.heard = clock_t::now();
+        if (message.request || message.reason)
+            ++waiting, peer.awaited = true;
+        else if (was_waiting && transfers[i].direction == direction_t::receive_k)
+            peer.heard = clock_t::now();
     }
     return waiting;
 }
@@ -152,7 +154,8 @@ void transport_t::state_t::blame(std::size_t culprit, char const *reason) noexce
     std::snprintf(kept, sizeof(kept), "%s", reason);
     peers[culprit].gone = true;
     for (int beats = 0; beats < 20 && link.notices_under_way(); ++beats) { // a sign of life may still be under way
-        while (link.progress()) {}
+        while (link.progress()) {
+        }
         link.sleep(1);
     }
     tell(notice_kind_t::failed_k, culprit, kept);
@@ -163,7 +166,8 @@ void transport_t::state_t::blame(std::size_t culprit, char const *reason) noexce
         bool under_way = false;
         for (std::size_t i = 0; i < transfers.size(); ++i) under_way |= messages[i].request != nullptr;
         if (!under_way) break;
-        while (link.progress()) {}
+        while (link.progress()) {
+        }
         link.sleep(1);
     }
     connected = false;
@@ -173,7 +177,8 @@ void transport_t::state_t::blame(std::size_t culprit, char const *reason) noexce
 void transport_t::state_t::linger(milliseconds_t limit) noexcept {
     clock_t::time_point const end = clock_t::now() + limit;
     for (bool present = true; present && clock_t::now() < end;) {
-        while (link.progress()) {}
+        while (link.progress()) {
+        }
         present = false;
         for (std::size_t process = 0; process < count; ++process)
             present |= process != index && !peers[process].gone && !link.lost(process);

@@ -2,11 +2,11 @@
  *  @file ucx.cpp
  *  @brief The link over UCX: its library loaded by name, its statuses turned into failures and reasons.
  *
- *  Loaded when a mesh is first opened and never unloaded, since its threads outlive a worker. Linking it instead would
- *  put its signal handlers into every program; the ones it installs when loaded are taken back, and its log is silenced:
- *  a library neither installs handlers nor prints. UCX chooses between shared memory, TCP and RDMA by itself; its own
- *  variables (UCX_TLS, UCX_NET_DEVICES) narrow the choice. Statuses: `UCS_OK` is done, `UCS_INPROGRESS` and `UCS_ERR_BUSY`
- *  are waited on, all others become the text of `ucs_status_string`.
+ *  Loaded when a mesh is first opened and never unloaded, since its threads outlive a worker. Linking it instead
+ *  would put its signal handlers into every program; the ones it installs when loaded are taken back, and its log is
+ *  silenced: a library neither installs handlers nor prints. UCX chooses between shared memory, TCP and RDMA by
+ *  itself; its own variables (UCX_TLS, UCX_NET_DEVICES) narrow the choice. Statuses: `UCS_OK` is done,
+ *  `UCS_INPROGRESS` and `UCS_ERR_BUSY` are waited on, all others become the text of `ucs_status_string`.
  */
 #include <ucp/api/ucp.h>
 #include <ucs/debug/log_def.h>
@@ -67,9 +67,8 @@ bool find(void *library, char const *name, function_ &function) noexcept {
 
 bool find_all(void *library, library_t &f) noexcept {
     return find(library, "ucp_config_read", f.config_read) && find(library, "ucp_config_modify", f.config_modify) &&
-           find(library, "ucp_config_release", f.config_release) &&
-           find(library, "ucp_init_version", f.init_version) && find(library, "ucp_cleanup", f.cleanup) &&
-           find(library, "ucp_worker_create", f.worker_create) &&
+           find(library, "ucp_config_release", f.config_release) && find(library, "ucp_init_version", f.init_version) &&
+           find(library, "ucp_cleanup", f.cleanup) && find(library, "ucp_worker_create", f.worker_create) &&
            find(library, "ucp_worker_destroy", f.worker_destroy) &&
            find(library, "ucp_worker_get_address", f.worker_get_address) &&
            find(library, "ucp_worker_release_address", f.worker_release_address) &&
@@ -81,8 +80,8 @@ bool find_all(void *library, library_t &f) noexcept {
            find(library, "ucp_tag_recv_request_test", f.tag_recv_request_test) &&
            find(library, "ucp_am_send_nbx", f.am_send_nbx) &&
            find(library, "ucp_request_check_status", f.request_check_status) &&
-           find(library, "ucp_request_cancel", f.request_cancel) &&
-           find(library, "ucp_request_free", f.request_free) && find(library, "ucs_status_string", f.status_string) &&
+           find(library, "ucp_request_cancel", f.request_cancel) && find(library, "ucp_request_free", f.request_free) &&
+           find(library, "ucs_status_string", f.status_string) &&
            find(library, "ucs_log_push_handler", f.log_push_handler) &&
            find(library, "ucs_debug_disable_signals", f.debug_disable_signals);
 }
@@ -163,7 +162,7 @@ failure_t link_t::state_t::make_context() noexcept {
 failure_t link_t::state_t::make_worker() noexcept {
     ucp_worker_params_t parameters {};
     parameters.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_FLAGS;
-    parameters.thread_mode = UCS_THREAD_MODE_SERIALIZED; // calls run on whichever thread holds the mesh
+    parameters.thread_mode = UCS_THREAD_MODE_SERIALIZED;    // calls run on whichever thread holds the mesh
     parameters.flags = UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK; // a broken run leaves messages that nobody can finish
     if (failure_t const failure = wrap("ucp_worker_create", f->worker_create(context, &parameters, &worker)))
         return failure;
@@ -213,8 +212,8 @@ failure_t link_t::reserve(std::size_t count) noexcept {
 failure_t link_t::connect(std::size_t process, std::span<std::byte const> address) noexcept {
     state_t::peer_t &peer = state_->peers[process];
     ucp_ep_params_t parameters {};
-    parameters.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
-                            UCP_EP_PARAM_FIELD_ERR_HANDLER;
+    parameters.field_mask =
+        UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
     parameters.address = reinterpret_cast<ucp_address_t const *>(address.data());
     parameters.err_mode = UCP_ERR_HANDLING_MODE_PEER;
     parameters.err_handler.cb = [](void *peer, ucp_ep_h, ucs_status_t status) {
@@ -253,8 +252,10 @@ void link_t::look(message_t &message, transfer_t const &transfer) noexcept {
     if (status == UCS_INPROGRESS) return;
     state_->f->request_free(message.request);
     message.request = nullptr;
-    if (status != UCS_OK) message.reason = state_->f->status_string(status);
-    else if (info.length != transfer.bytes) message.reason = "a message came with another size";
+    if (status != UCS_OK)
+        message.reason = state_->f->status_string(status);
+    else if (info.length != transfer.bytes)
+        message.reason = "a message came with another size";
 }
 
 void link_t::cancel(message_t &message) noexcept {
@@ -269,8 +270,8 @@ void link_t::notify(std::size_t process, notice_t const &notice) noexcept {
     peer.notice = notice;
     ucp_request_param_t parameters {};
     parameters.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, parameters.flags = UCP_AM_SEND_FLAG_EAGER;
-    ucs_status_ptr_t const request = state_->f->am_send_nbx(peer.endpoint, notice_id_k, &peer.notice,
-                                                            sizeof(peer.notice), nullptr, 0, &parameters);
+    ucs_status_ptr_t const request =
+        state_->f->am_send_nbx(peer.endpoint, notice_id_k, &peer.notice, sizeof(peer.notice), nullptr, 0, &parameters);
     peer.notifying = UCS_PTR_IS_PTR(request) ? request : nullptr; // an error is the connection's, and heard of there
 }
 
@@ -299,7 +300,8 @@ void link_t::disconnect(int milliseconds) noexcept {
         peer.notifying = UCS_PTR_IS_PTR(closing) ? closing : nullptr;
     }
     for (int waited = 0; notices_under_way() && waited <= milliseconds; ++waited) {
-        while (progress()) {}
+        while (progress()) {
+        }
         sleep(1);
     }
     for (state_t::peer_t &peer : state_->peers)

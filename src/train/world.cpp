@@ -18,7 +18,14 @@ namespace {
 
 /** The places of `statement_t::sizes`, at the agreement named. */
 enum arguments_size_t : std::size_t { items_size_k, attract_size_k };
-enum planned_size_t : std::size_t { kept_size_k, tokens_size_k, covered_size_k, truncated_size_k, dropped_size_k, words_size_k };
+enum planned_size_t : std::size_t {
+    kept_size_k,
+    tokens_size_k,
+    covered_size_k,
+    truncated_size_k,
+    dropped_size_k,
+    words_size_k
+};
 
 failure_t out_of_memory() noexcept { return fail(uform_status_out_of_memory_k, "memory for the step is out"); }
 
@@ -88,8 +95,10 @@ failure_t step_t::claim_rows(failure_t const &planned) noexcept {
     statement.sizes[dropped_size_k] = dropped_;
     if (!planned && trainer_.options_.contrasts()) statement.sizes[words_size_k] = write_relations(nullptr);
     if (failure_t const failure = world().agree(statement, planned)) return failure;
-    world_kept_ = std::size_t(world().size_of_all(kept_size_k)), first_kept_ = std::size_t(world().size_before(kept_size_k));
-    tokens_ = std::size_t(world().size_of_all(tokens_size_k)), covered_ = std::size_t(world().size_of_all(covered_size_k));
+    world_kept_ = std::size_t(world().size_of_all(kept_size_k)),
+    first_kept_ = std::size_t(world().size_before(kept_size_k));
+    tokens_ = std::size_t(world().size_of_all(tokens_size_k)),
+    covered_ = std::size_t(world().size_of_all(covered_size_k));
     truncated_ = std::size_t(world().size_of_all(truncated_size_k));
     dropped_ = std::size_t(world().size_of_all(dropped_size_k));
     if (!trainer_.options_.contrasts()) return {};
@@ -109,9 +118,10 @@ failure_t step_t::share_rows(failure_t const &computed) noexcept {
     std::size_t const ours = std::size_t(world().size_of(world().index(), words_size_k)),
                       all = std::size_t(world().size_of_all(words_size_k));
     std::uint32_t *const words = lane_.claim<std::uint32_t>(ours), *const all_words = lane_.claim<std::uint32_t>(all),
-                  *const ids = lane_.claim<std::uint32_t>(all);
+                         *const ids = lane_.claim<std::uint32_t>(all);
     float *const weights = lane_.claim<float>(all);
-    std::size_t *const word_bytes = lane_.claim<std::size_t>(processes), *const row_bytes = lane_.claim<std::size_t>(processes);
+    std::size_t *const word_bytes = lane_.claim<std::size_t>(processes), *const row_bytes =
+                                                                             lane_.claim<std::size_t>(processes);
     for (edges_t *edges : {&world_relations_.attract, &world_relations_.repel, &world_relations_.ignore})
         edges->offsets = {lane_.claim<std::size_t>(world_kept_ + 1), world_kept_ + 1};
     std::uint32_t *const groups = lane_.claim<std::uint32_t>(world_kept_);
@@ -126,8 +136,8 @@ failure_t step_t::share_rows(failure_t const &computed) noexcept {
     for (std::size_t i = 0; i < statement_t::sizes_k; ++i) statement.sizes[i] = world().size_of(world().index(), i);
     if (failure_t const failure = world().agree(statement, ready)) return failure;
     std::span<std::byte const> const rows = std::as_bytes(std::span(embeddings_, kept_.size() * hidden));
-    if (failure_t const failure = world().gather(std::as_bytes(std::span(words, ours)), word_bytes,
-                                                 reinterpret_cast<std::byte *>(all_words)))
+    if (failure_t const failure =
+            world().gather(std::as_bytes(std::span(words, ours)), word_bytes, reinterpret_cast<std::byte *>(all_words)))
         return failure;
     if (failure_t const failure = world().gather(rows, row_bytes, reinterpret_cast<std::byte *>(world_embeddings_)))
         return failure;
@@ -145,7 +155,8 @@ std::size_t step_t::write_relations(std::uint32_t *words) const noexcept {
     auto const put = [&](std::uint32_t word) { words ? void(words[used++] = word) : void(++used); };
     for (std::size_t i = 0; i < kept_.size(); ++i) put(groups_.empty() ? 0 : groups_[i]);
     for (edges_t const *edges : {&relations_.attract, &relations_.repel, &relations_.ignore}) {
-        std::size_t const first = kept_.empty() ? 0 : edges->first(0), last = kept_.empty() ? 0 : edges->last(kept_.size() - 1);
+        std::size_t const first = kept_.empty() ? 0 : edges->first(0),
+                          last = kept_.empty() ? 0 : edges->last(kept_.size() - 1);
         for (std::size_t i = 0; i < kept_.size(); ++i) put(std::uint32_t(edges->last(i) - first));
         for (std::size_t edge = first; edge < last; ++edge) put(edges->ids[edge]);
         for (std::size_t edge = first; edge < last; ++edge) put(std::bit_cast<std::uint32_t>(edges->weight(edge)));
@@ -181,7 +192,7 @@ void step_t::join_relations(std::uint32_t const *words, std::uint32_t *ids, floa
     }
 }
 
-/** The last agreement before gradients are summed: after it nothing but the transport itself can fail one process alone. */
+/** The last agreement, before gradients are summed: from then on only the transport can fail one process alone. */
 failure_t step_t::close_losses(failure_t const &computed) noexcept {
     statement_t statement = state(moment_t::computed_k);
     for (chunk_t const &chunk : chunks_) statement.partial += chunk.masked_loss;

@@ -40,10 +40,10 @@ enum class moment_t : std::uint32_t { join_k, start_k, fields_k, arguments_k, pl
 struct statement_t {
     static constexpr std::size_t sizes_k = 8;
     moment_t moment = moment_t::join_k;
-    std::uint64_t step = 0;             // must be the same everywhere
-    std::uint64_t trail = 0;            // of what came before, such as the last step's bits: must be the same too
-    std::uint64_t sizes[sizes_k] = {};  // of this process's share, for the others to read
-    double partial = 0;                 // of a sum over the world
+    std::uint64_t step = 0;            // must be the same everywhere
+    std::uint64_t trail = 0;           // of what came before, such as the last step's bits: must be the same too
+    std::uint64_t sizes[sizes_k] = {}; // of this process's share, for the others to read
+    double partial = 0;                // of a sum over the world
 };
 
 class mesh_t {
@@ -57,8 +57,9 @@ class mesh_t {
     std::size_t count() const noexcept { return count_; }
 
     /**
-     *  A barrier with an epoch. Fails everywhere where one process brings a failure: there with that failure, elsewhere
-     *  naming the lowest rank that failed and its words. A refusal of arguments reaches the others as `config_mismatch`.
+     *  A barrier with an epoch. Fails everywhere where one process brings a failure: there with that failure,
+     *  elsewhere naming the lowest rank that failed and its words. A refusal of arguments reaches the others as
+     *  `config_mismatch`.
      */
     [[nodiscard]] failure_t agree(statement_t const &mine, failure_t const &failure) noexcept;
     /** What a process stated at the last agreement. */
@@ -71,7 +72,7 @@ class mesh_t {
     /** The sum of all partials, rank by rank. */
     double sum_of_partials() const noexcept;
 
-    /** `all` receives every process's bytes, in the order of ranks; `sizes` [count], as agreed before; any may be zero. */
+    /** `all` receives every process's bytes, in the order of ranks; `sizes` [count] as agreed, any may be zero. */
     [[nodiscard]] failure_t gather(std::span<std::byte const> mine, std::size_t const *sizes, std::byte *all) noexcept;
     /** Every process's values become the sum of all, rank by rank. */
     [[nodiscard]] failure_t sum(std::span<float> values) noexcept;

@@ -2,10 +2,11 @@
  *  @file rendezvous.hpp
  *  @brief How the processes of a run find each other: one file each, in a directory that every host sees.
  *
- *  A process draws a nonce and writes `<directory>/process-<index>`: what all must agree on, its transport address, and
- *  the nonces of the peers it has read. A peer's file counts once it lists our nonce back, which no file of a dead run
- *  can: nonces are never drawn twice. All are joined when every file lists the same nonces; their hash is the run's
- *  identity, which the transport's first barrier compares again. Files are replaced by rename, so readers see them whole.
+ *  A process draws a nonce and writes `<directory>/process-<index>`: what all must agree on, its transport address,
+ *  and the nonces of the peers it has read. A peer's file counts once it lists our nonce back, which no file of a
+ *  dead run can: nonces are never drawn twice. All are joined when every file lists the same nonces; their hash is
+ *  the run's identity, which the transport's first barrier compares again. Files are replaced by rename, so readers
+ *  see them whole.
  *
  *      process 0   nonce a, seen a -      ─▶  reads b, seen a b  ─▶  process 1 lists a b too: joined
  *      process 1         nonce b, seen - b  ─▶  reads a, seen a b  ─▶  process 0 lists a b too: joined

@@ -2,13 +2,15 @@
  *  @file transport.hpp
  *  @brief Bytes between the processes of a run: transfers posted together, awaited under a deadline, failures by rank.
  *
- *  One primitive, `exchange`: all its transfers are done when it answers success. While it waits it sends a sign of life
- *  to every peer; it gives up where a peer it waits for was silent for the deadline, lost its connection, or says that
- *  the run has failed or that it left. Whoever gives up first tells all others which process is to blame, so that none
- *  blames one that merely waited as well. After a failure the transport is closed and repeats that failure.
+ *  One primitive, `exchange`: all its transfers are done when it answers success. While it waits it sends a sign of
+ *  life to every peer; it gives up where a peer it waits for was silent for the deadline, lost its connection, or
+ *  says that the run has failed or that it left. Whoever gives up first tells all others which process is to blame,
+ *  so that none blames one that merely waited as well. After a failure the transport is closed and repeats that
+ *  failure.
  *
- *  The body is UCX (`src/mesh/ucx/`), or, where a build has none, a refusal (`src/mesh/absent.cpp`). UCX is loaded when a
- *  transport is first opened, never by linking: it would install signal handlers in every program. Knows no collective.
+ *  The body is UCX (`src/mesh/ucx.cpp`), or, where a build has none, a refusal (`src/mesh/absent.cpp`). UCX is loaded
+ *  when a transport is first opened, never by linking: it would install signal handlers in every program. Knows no
+ *  collective.
  */
 #pragma once
 #include <cstddef>
