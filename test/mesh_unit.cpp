@@ -219,6 +219,69 @@ TEST(mesh, a_field_that_differs_is_named_by_all) {
                   "0 has 7, rank 2 has 8\nsuccess |  | \n");
 }
 
+/** Three transports in this process, connected, each used by a thread of its own from then on. */
+struct three_t {
+    transport_t transports[3];
+    failure_t failure;
+
+    explicit three_t(std::size_t deadline) {
+        for (transport_t &transport : transports)
+            if ((failure = transport.open())) return;
+        auto const address_of = [](void const *self, std::size_t process) {
+            return static_cast<three_t const *>(self)->transports[process].address();
+        };
+        for (std::size_t rank = 0; rank < 3; ++rank)
+            if ((failure = transports[rank].connect(rank, 3, deadline, address_of, this))) return;
+    }
+    /** One byte to or from a peer. */
+    failure_t pass(std::size_t rank, direction_t direction, std::size_t peer, std::uint64_t tag) {
+        char byte = 1;
+        transfer_t const transfer {direction, peer, tag, &byte, 1};
+        return transports[rank].exchange({&transfer, 1});
+    }
+};
+
+/** Rank 2 leaves rank 1 waiting, so rank 1 gives up; rank 0, which waits for rank 1 alone, must not blame that one. */
+TEST(transport, who_gives_up_names_the_cause_to_those_who_wait_for_it) {
+    SKIP_WITHOUT_UCX();
+    three_t three(20000);
+    ASSERT_FALSE(three.failure) << three.failure.detail;
+    failure_t first, second;
+    std::thread zero([&] { first = three.pass(0, direction_t::receive_k, 1, 1); });
+    std::thread one([&] { second = three.pass(1, direction_t::receive_k, 2, 1); });
+    std::thread two([&] {
+        EXPECT_FALSE(three.pass(2, direction_t::send_k, 1, 9)); // of another tag: nobody waits for it
+        three.transports[2].close();
+    });
+    zero.join(), one.join(), two.join();
+    EXPECT_STREQ(second.detail, "rank 2: it left the run");
+    EXPECT_STREQ(first.detail, "rank 2: it left the run");
+}
+
+/** Rank 1 is alive though it has nothing to send for longer than the deadline: it waits for rank 2 itself. */
+TEST(transport, a_process_that_waits_itself_is_not_taken_for_dead) {
+    SKIP_WITHOUT_UCX();
+    three_t three(2000);
+    ASSERT_FALSE(three.failure) << three.failure.detail;
+    failure_t first;
+    auto const start = std::chrono::steady_clock::now();
+    std::thread zero([&] { first = three.pass(0, direction_t::receive_k, 1, 1); });
+    std::thread one([&] {
+        EXPECT_FALSE(three.pass(1, direction_t::receive_k, 2, 1));
+        EXPECT_FALSE(three.pass(1, direction_t::receive_k, 2, 2));
+        EXPECT_FALSE(three.pass(1, direction_t::send_k, 0, 1));
+    });
+    std::thread two([&] {
+        for (std::uint64_t const tag : {1, 2}) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1400));
+            EXPECT_FALSE(three.pass(2, direction_t::send_k, 1, tag));
+        }
+    });
+    zero.join(), one.join(), two.join();
+    EXPECT_FALSE(first) << first.detail;
+    EXPECT_GT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(2500));
+}
+
 TEST(mesh, one_process_needs_nobody) {
     mesh_t mesh;
     mesh_options_t options;

@@ -113,6 +113,17 @@ TEST(rendezvous, a_dead_run_is_not_taken) {
     EXPECT_GE(a.seconds, 0.3) << "it took a dead process for a living one";
 }
 
+TEST(rendezvous, a_dead_run_that_was_another_is_passed_over) {
+    directory_t place;
+    file_of_the_dead(place, 1, 2, "job run\nsize 7\n"); // only another job's directory is refused
+    process_t a(place, 0, 2);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    process_t b(place, 1, 2);
+    a.finish(), b.finish();
+    EXPECT_FALSE(a.failure) << a.failure.detail;
+    EXPECT_FALSE(b.failure) << b.failure.detail;
+}
+
 TEST(rendezvous, who_does_not_come_is_named_at_the_deadline) {
     directory_t place;
     file_of_the_dead(place, 2, 3);
@@ -151,6 +162,42 @@ TEST(rendezvous, a_third_process_hears_of_a_refusal) {
             << process->failure.detail;
         EXPECT_LT(process->seconds, 5);
     }
+}
+
+std::string hexadecimal(std::uint64_t value) {
+    char text[17];
+    std::snprintf(text, sizeof(text), "%016llx", (unsigned long long)value);
+    return text;
+}
+
+/** The rest of a line of a file. */
+std::string line_of(std::string const &text, std::string const &name) {
+    std::size_t const at = text.find("\n" + name + " ") + name.size() + 2;
+    return text.substr(at, text.find('\n', at) - at);
+}
+
+/** Process 1 answers process 0 alone and then dies, so that process 2 can only hear from process 0 what was wrong. */
+TEST(rendezvous, a_refusal_is_read_by_those_who_see_nothing_wrong) {
+    directory_t place;
+    std::string dead = file_of_the_dead(place, 1, 3, "job run\nsize 2\n");
+    fs::remove(place.file(1));
+    process_t a(place, 0, 3), c(place, 2, 3);
+    await(place.file(0)), await(place.file(2));
+    std::string const nonce = line_of(contents(place.file(0)), "nonce"), none(16, '0');
+    dead.replace(dead.find("seen ") + 5, 50, nonce + " " + line_of(dead, "nonce") + " " + none);
+    dead.resize(dead.rfind("end "));
+    std::uint64_t checksum = 14695981039346656037u; // FNV-1a
+    for (char const byte : dead) checksum = (checksum ^ std::uint8_t(byte)) * 1099511628211u;
+    std::string const nonce_of_c = line_of(contents(place.file(2)), "nonce");
+    for (int i = 0; i < 2000 && line_of(contents(place.file(0)), "seen").find(nonce_of_c) == std::string::npos; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(2)); // process 0 answers process 2 first
+    write(place.path / "new", dead + "end " + hexadecimal(checksum) + "\n");
+    fs::rename(place.path / "new", place.file(1));
+    a.finish(), c.finish();
+    EXPECT_STREQ(a.failure.detail, "size: rank 0 has 1, rank 1 has 2");
+    EXPECT_EQ(c.failure.status, uform_status_config_mismatch_k);
+    EXPECT_STREQ(c.failure.detail, "rank 0: size: rank 0 has 1, rank 1 has 2");
+    EXPECT_LT(c.seconds, 10);
 }
 
 TEST(rendezvous, counts_that_differ_are_named_at_the_deadline_at_the_latest) {
