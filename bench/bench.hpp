@@ -188,10 +188,14 @@ class report_t {
     }
 };
 
-/** `--class NAME` and `--json FILE`, in any order. */
+/** `--class NAME`, `--json FILE`, `--peer COMMAND` (again for each), `--rounds COUNT`, `--only table|classes`.
+ */
 struct arguments_t {
     std::string class_name = "genoa";
     char const *json = nullptr;
+    std::vector<std::string> peers;
+    std::size_t rounds = 5;
+    std::string only; // "table": the works of bench/run.sh; "classes": those it runs on each class
 
     arguments_t(int count, char **values) {
         for (int i = 1; i + 1 < count; i += 2)
@@ -199,6 +203,12 @@ struct arguments_t {
                 class_name = values[i + 1];
             else if (!std::strcmp(values[i], "--json"))
                 json = values[i + 1];
+            else if (!std::strcmp(values[i], "--peer"))
+                peers.push_back(values[i + 1]);
+            else if (!std::strcmp(values[i], "--rounds"))
+                rounds = std::max<std::size_t>(1, std::strtoul(values[i + 1], nullptr, 10));
+            else if (!std::strcmp(values[i], "--only"))
+                only = values[i + 1];
     }
 };
 

@@ -12,6 +12,8 @@
 #include <random>
 #include <vector>
 
+#include <uform/encoder/serial.hpp>
+#include <uform/train/choices.hpp>
 #include <uform/train/coding_rate.hpp>
 #include <uform/train/contrastive.hpp>
 #include <uform/train/masked.hpp>
@@ -95,6 +97,28 @@ void bench_coding_rate(std::size_t items, std::size_t hidden) {
     report(name, narrow, wide, fast, slow);
 }
 
+template <typename kit_, typename scalar_>
+double choices(kit_ const &kit, lane_t &lane, std::size_t items, std::size_t each, std::vector<scalar_> logits) {
+    std::vector<std::uint32_t> offsets(items + 1);
+    std::vector<std::uint8_t> bytes(items * each);
+    std::vector<float> const targets(items * each, 1 / float(each));
+    std::vector<scalar_> const scales(items, scalar_(1.5));
+    for (std::size_t i = 0; i < items; ++i) offsets[i + 1] = std::uint32_t((i + 1) * each);
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::uint8_t(i % each * 11);
+    choices_t<scalar_> const in {{offsets}, bytes.data(), targets.data(), scales.data(), scalar_(0.5), 1};
+    return double(choices_loss(kit, lane, in, logits.data()));
+}
+
+void bench_choices(std::size_t items, std::size_t each) {
+    rows_t rows(items * byte_values_k);
+    lane_t lane;
+    double narrow = 0, wide = 0;
+    kit_table_t const &kit = *kit_of(uform_cpu_class_serial_k);
+    double const fast = milliseconds([&] { narrow = choices(kit, lane, items, each, rows.narrow); });
+    double const slow = milliseconds([&] { wide = choices(serial::kit<double>(), lane, items, each, rows.wide); });
+    report("choices, 512 items of 16, set-up included", narrow, wide, fast, slow);
+}
+
 void bench_masked(std::size_t positions) {
     rows_t rows(positions * 256), d_rows(positions * 256);
     std::vector<std::uint8_t> const targets(positions, 65);
@@ -131,6 +155,7 @@ int main() {
     bench_pairs(256, 128), bench_pairs(512, 128), bench_pairs(256, 256);
     bench_coding_rate(256, 128), bench_coding_rate(256, 256), bench_coding_rate(256, 512);
     bench_masked(4096);
+    bench_choices(512, 16);
     bench_optimizer(2048, 512);
     return 0;
 }

@@ -1,8 +1,11 @@
 /**
  *  @file product.cpp
- *  @brief Products with packed weights and gradients of weights, one thread, against the machine's measured peak.
+ *  @brief Products with packed weights and gradients of weights, one thread, against the machine's measured peak;
+ *  with `--only table` or `classes`, the products of bench/run.sh on one and two threads, beside peers.
  */
-#include "bench.hpp"
+#include "peers.hpp"
+
+#include <uform/utilities/executor.hpp>
 
 namespace {
 
@@ -69,11 +72,75 @@ void measure(kit_table_t const &kit, product_t size, report_t &report) {
     });
 }
 
+// The table's: the tiny tower's products and one larger, each with few rows and many.
+constexpr std::size_t table_rows_k[] = {64, 256, 4096, 32768};
+struct weights_t {
+    std::size_t depth, columns;
+};
+constexpr weights_t table_weights_k[] = {{512, 512}, {512, 1536}, {512, 2048}, {512, 4096}, {2048, 512}, {2048, 4096}};
+constexpr std::size_t distinct_rows_k = 64; // of inputs, over and over: as much work, and files that stay small
+
+/** Peers whose first rows are ours, to rounding of both answers. */
+std::vector<rival_t *> peers_for(peers_t const &peers, folder_t const &folder, product_t size, bf16_t const *y,
+                                std::size_t threads) {
+    auto const expected = normal_values<bf16_t>(distinct_rows_k * size.columns);
+    std::copy_n(y, expected.size(), const_cast<bf16_t *>(expected.data()));
+    auto actual = normal_values<bf16_t>(expected.size());
+    std::string work = "product " + folder.path();
+    for (std::size_t part : {size.rows, size.depth, size.columns, threads})
+        work.append(" ").append(std::to_string(part));
+    return peers.prepare(work, [&](peer_t const &peer) {
+        if (!folder.read("answer", actual.data(), actual.size() * sizeof(bf16_t))) std::exit(1);
+        demand_equal(peer.name().c_str(), actual, expected, 0x1p-7);
+    });
+}
+
+void measure_table(class_t const &each, weights_t weights, arguments_t const &arguments, peers_t const &peers,
+                   wall_report_t &report) {
+    folder_t const folder;
+    auto const a = normal_values<bf16_t>(distinct_rows_k * weights.depth);
+    auto const w = normal_values<bf16_t>(weights.columns * weights.depth);
+    folder.write("a", a.data(), a.size() * sizeof(bf16_t));
+    folder.write("w", w.data(), w.size() * sizeof(bf16_t));
+    packed_t packed {nullptr, weights.columns, weights.depth};
+    auto const memory = packed_bytes(each.table, w, packed);
+    for (std::size_t rows : table_rows_k) {
+        if (arguments.only == "classes" && rows != 256) continue;
+        product_t const size {rows, weights.depth, weights.columns};
+        buffer_t<bf16_t> inputs, y;
+        if (!inputs.resize(rows * size.depth) || !y.resize(rows * size.columns)) std::exit(2);
+        for (std::size_t i = 0; i < inputs.size(); i += a.size()) std::copy_n(a.data(), a.size(), inputs.data() + i);
+        std::string shape = std::to_string(rows);
+        shape.append(" x ").append(std::to_string(size.depth)).append(" x ").append(std::to_string(size.columns));
+        for (std::size_t threads : {1, 2}) {
+            executor_t executor;
+            if (executor.start(threads, uform_cpu_class_derived_k, nullptr)) std::exit(2);
+            auto const body = [&] { each.table.gemm(executor.wide_lane(), rows, inputs.data(), packed, y.data()); };
+            body();
+            std::vector<rival_t *> const ready = peers_for(peers, folder, size, y.data(), threads);
+            double const flops = 2.0 * double(rows) * double(size.depth) * double(size.columns);
+            compared_t const run = measure_in_turn(each, threads, flops, arguments.rounds, ready, body);
+            report.line("product", threads, double(rows), run.ours, shape, run.peers);
+        }
+    }
+}
+
+int run_table(class_t const &each, arguments_t const &arguments) {
+    peers_t const peers(arguments.peers);
+    wall_report_t report;
+    for (weights_t const &weights : table_weights_k) {
+        verify(each.table, {13, weights.depth, weights.columns});
+        measure_table(each, weights, arguments, peers, report);
+    }
+    return arguments.json && !report.save(arguments.json) ? 2 : 0;
+}
+
 } // namespace
 
 int main(int count, char **values) {
     arguments_t const arguments(count, values);
     class_t const each = class_named(arguments.class_name);
+    if (!arguments.only.empty()) return run_table(each, arguments);
     report_t report(each);
     for (product_t const &size : products_k) measure(each.table, size, report);
     return arguments.json && !report.save(arguments.json) ? 2 : 0;

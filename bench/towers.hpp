@@ -42,23 +42,32 @@ inline double team_peak(class_t const &each, std::size_t threads) {
 }
 
 struct run_t {
-    double seconds, share, cpu_share; // medians
+    double seconds, share, cpu_share, peak; // medians
 };
 
-/** Medians over `rounds` of a body that does `flops` operations on `threads` threads. */
-template <typename body_>
-run_t measure_wall(class_t const &each, std::size_t threads, double flops, std::size_t rounds, body_ const &body) {
-    std::vector<double> seconds, shares, cpu_shares;
-    body();
+/** Medians over `rounds` of a body that does `flops` operations on `threads` threads, warm by now and repeated within a
+ *  round; what `others` does with the round's peak comes after. */
+template <typename body_, typename others_>
+run_t measure_wall(class_t const &each, std::size_t threads, double flops, std::size_t rounds, body_ const &body,
+                   std::size_t repeats, others_ const &others) {
+    std::vector<double> seconds, shares, cpu_shares, peaks;
     for (std::size_t round = 0; round < rounds; ++round) {
         double const peak = team_peak(each, threads), cpu = process_seconds(), start = wall_now();
-        body();
-        double const wall = wall_now() - start, spent = process_seconds() - cpu;
+        for (std::size_t i = 0; i < repeats; ++i) body();
+        double const wall = (wall_now() - start) / double(repeats);
+        double const spent = (process_seconds() - cpu) / double(repeats);
         seconds.push_back(wall), shares.push_back(flops / wall / peak);
         cpu_shares.push_back(flops / (spent / double(threads)) / peak);
+        peaks.push_back(peak);
+        others(peak);
     }
-    for (auto *values : {&seconds, &shares, &cpu_shares}) std::sort(values->begin(), values->end());
-    return {seconds[rounds / 2], shares[rounds / 2], cpu_shares[rounds / 2]};
+    for (auto *values : {&seconds, &shares, &cpu_shares, &peaks}) std::sort(values->begin(), values->end());
+    return {seconds[rounds / 2], shares[rounds / 2], cpu_shares[rounds / 2], peaks[rounds / 2]};
+}
+template <typename body_>
+run_t measure_wall(class_t const &each, std::size_t threads, double flops, std::size_t rounds, body_ const &body) {
+    body();
+    return measure_wall(each, threads, flops, rounds, body, 1, [](double) {});
 }
 
 inline void demand(uform_outcome_t const &outcome, char const *what) {
@@ -79,13 +88,15 @@ inline uform_executor_t executor_of(std::size_t threads) {
 }
 
 /** A trainer of softmax pairs, as the mixtures of this repository train. */
-inline uform_trainer_t trainer_of(uform_executor_t executor, std::size_t hidden, std::size_t depth, std::size_t context) {
+inline uform_trainer_t trainer_of(uform_executor_t executor, std::size_t hidden, std::size_t depth,
+                                  std::size_t context) {
     uform_trainer_t trainer = nullptr;
     uform_outcome_t outcome;
     uform_trainer_init_ram_t call {};
     static std::size_t widths[2] = {64, 0};
     widths[1] = hidden;
-    call.trainer = &trainer, call.executor = executor, call.outcome = &outcome, call.hidden = hidden, call.depth = depth;
+    call.trainer = &trainer, call.executor = executor, call.outcome = &outcome, call.hidden = hidden,
+    call.depth = depth;
     call.objective = uform_objective_contrastive_k, call.schedule.steps = 1000;
     call.batch.max_rows_per_device = call.batch.max_segments_per_device = 1024;
     call.batch.max_columns_per_row = context;
@@ -97,10 +108,15 @@ inline uform_trainer_t trainer_of(uform_executor_t executor, std::size_t hidden,
     return trainer;
 }
 
-/** A freshly drawn model, through a checkpoint as anybody's. */
-inline uform_model_t model_of(std::size_t hidden, std::size_t depth, std::size_t context, uform_cpu_class_t cpu_class,
-                              uform_scalar_t quantization = uform_scalar_default_k) {
-    std::string const path = "/tmp/uform-bench-" + std::to_string(::getpid()) + ".safetensors";
+/** The class a benchmark is about, to pin a model to. */
+inline uform_cpu_class_t pin_of(class_t const &each) {
+    uform_cpu_class_t pin = uform_cpu_class_serial_k;
+    while (kit_of(pin) != &each.table) ++pin;
+    return pin;
+}
+
+/** The checkpoint of a freshly drawn model; the same one whenever it is drawn. */
+inline void save_fresh(std::size_t hidden, std::size_t depth, std::size_t context, std::string const &path) {
     uform_outcome_t outcome;
     uform_trainer_t trainer = trainer_of(nullptr, hidden, depth, context);
     uform_trainer_save_t save {};
@@ -108,13 +124,25 @@ inline uform_model_t model_of(std::size_t hidden, std::size_t depth, std::size_t
     uform_trainer_save(&save);
     demand(outcome, "uform_trainer_save");
     uform_trainer_free(trainer);
+}
+inline uform_model_t load_model(std::string const &path, uform_cpu_class_t cpu_class,
+                                uform_scalar_t quantization = uform_scalar_default_k) {
+    uform_outcome_t outcome;
     uform_model_t model = nullptr;
     uform_model_load_ram_t load {};
     load.model = &model, load.outcome = &outcome, load.path = view(path), load.cpu_class = cpu_class;
     load.quantization = quantization;
     uform_model_load_ram(&load);
-    std::remove(path.c_str());
     demand(outcome, "uform_model_load_ram");
+    return model;
+}
+/** A freshly drawn model, through a checkpoint as anybody's. */
+inline uform_model_t model_of(std::size_t hidden, std::size_t depth, std::size_t context, uform_cpu_class_t cpu_class,
+                              uform_scalar_t quantization = uform_scalar_default_k) {
+    std::string const path = "/tmp/uform-bench-" + std::to_string(::getpid()) + ".safetensors";
+    save_fresh(hidden, depth, context, path);
+    uform_model_t model = load_model(path, cpu_class, quantization);
+    std::remove(path.c_str());
     return model;
 }
 
@@ -136,6 +164,44 @@ struct texts_t {
     }
 };
 
+inline texts_t items_of(std::size_t length, std::size_t tokens) {
+    texts_t texts;
+    for (std::size_t i = 0; i < tokens / length; ++i) texts.add(length);
+    return texts;
+}
+
+/** An executor of its own with an arena, as a caller keeps them. */
+struct encoder_t {
+    uform_executor_t executor;
+    uform_arena_t arena = nullptr;
+
+    explicit encoder_t(std::size_t threads) : executor(executor_of(threads)) {
+        uform_outcome_t outcome;
+        uform_arena_init_t call {};
+        call.arena = &arena, call.executor = executor, call.outcome = &outcome;
+        uform_arena_init(&call);
+        demand(outcome, "uform_arena_init");
+    }
+    ~encoder_t() {
+        uform_arena_free(arena);
+        uform_executor_free(executor);
+    }
+    uform_rows_t encode(uform_model_t model, texts_t const &texts) const {
+        uform_outcome_t outcome;
+        uform_rows_t rows {};
+        uform_text_encode_t call {};
+        call.model = model, call.executor = executor, call.outcome = &outcome, call.count = texts.count();
+        call.texts.data = texts.data.data(), call.texts.offsets = texts.offsets.data();
+        call.embeddings = &rows, call.arena = arena;
+        uform_text_encode(&call);
+        demand(outcome, "uform_text_encode");
+        return rows;
+    }
+};
+
+/** Names of peers, and the share of the same peak that each reached. */
+using shares_t = std::vector<std::pair<std::string, double>>;
+
 /** Lines of a table, and their JSON. */
 class wall_report_t {
     std::string json_ = "[";
@@ -144,16 +210,24 @@ class wall_report_t {
     wall_report_t() {
         std::printf("%-44s %7s %10s %12s %8s %8s\n", "work", "threads", "seconds", "tokens/s", "of peak", "of CPU");
     }
-    void line(std::string const &work, std::size_t threads, double tokens, run_t const &run) {
-        std::printf("%-44s %7zu %10.4f %12.0f %7.1f%% %7.1f%%\n", work.c_str(), threads, run.seconds,
+    void line(std::string const &work, std::size_t threads, double tokens, run_t const &run,
+              std::string const &shape = {}, shares_t const &peers = {}) {
+        std::printf("%-44s %7zu %10.4f %12.0f %7.1f%% %7.1f%%", (work + " " + shape).c_str(), threads, run.seconds,
                     tokens / run.seconds, 100 * run.share, 100 * run.cpu_share);
-        std::fflush(stdout);
-        char text[256];
+        char text[512];
         std::snprintf(text, sizeof(text),
-                      "%s\n  {\"work\": \"%s\", \"threads\": %zu, \"seconds\": %.9g, \"share_of_peak\": %.4f, "
-                      "\"share_of_cpu\": %.4f}",
-                      json_.size() > 1 ? "," : "", work.c_str(), threads, run.seconds, run.share, run.cpu_share);
+                      "%s\n  {\"work\": \"%s\", \"shape\": \"%s\", \"threads\": %zu, \"seconds\": %.9g, "
+                      "\"share_of_peak\": %.4f, \"share_of_cpu\": %.4f, \"peak\": %.6g, \"peers\": {",
+                      json_.size() > 1 ? "," : "", work.c_str(), shape.c_str(), threads, run.seconds, run.share,
+                      run.cpu_share, run.peak);
         json_ += text;
+        for (auto const &[name, share] : peers) {
+            std::printf("  %s %.1f%%", name.c_str(), 100 * share);
+            std::snprintf(text, sizeof(text), "%s\"%s\": %.4f", json_.back() == '{' ? "" : ", ", name.c_str(), share);
+            json_ += text;
+        }
+        json_ += "}}";
+        std::printf("\n"), std::fflush(stdout);
     }
     bool save(char const *path) const {
         std::FILE *file = std::fopen(path, "w");

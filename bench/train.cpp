@@ -5,7 +5,7 @@
  *  Useful work counts the forward three times (once forward, twice backward); the replay that recomputation costs is in
  *  the time and not in the work. First a short run must bring the loss down, else nothing is timed.
  */
-#include "towers.hpp"
+#include "peers.hpp"
 
 namespace {
 
@@ -50,27 +50,59 @@ void verify() {
     std::exit(1);
 }
 
+struct tier_t {
+    char const *name, *shape;
+    std::size_t hidden, depth, pairs, length;
+    bool in_table; // of bench/run.sh
+};
+constexpr tier_t tiers_k[] = {
+    // as long as the texts of the help corpus are, cut to 128
+    {"train_128_pairs_of_80", "nano 128 x 4", 128, 4, 128, 80, false},
+    {"train_128_pairs_of_80", "micro 256 x 6", 256, 6, 128, 80, false},
+    {"train_items_256", "micro 256 x 6, 4096 tokens", 256, 6, 8, 256, true},
+    {"train_items_256", "micro 256 x 6, 8192 tokens", 256, 6, 16, 256, true},
+    {"train_items_256", "micro 256 x 6, 16384 tokens", 256, 6, 32, 256, true}};
+
+/** A peer starts from our fresh checkpoint; that its tower computes what ours does, bench_encode has compared. */
+std::vector<rival_t *> peers_for(peers_t const &peers, folder_t const &folder, tier_t const &tier, step_t const &step,
+                                std::size_t threads) {
+    save_fresh(tier.hidden, tier.depth, 256, folder.file("model"));
+    folder.write("texts", step.texts.data.data(), step.texts.data.size());
+    std::string work = "train " + folder.path();
+    for (std::size_t part : {tier.length, 2 * tier.pairs, threads}) work.append(" ").append(std::to_string(part));
+    return peers.prepare(work, [](peer_t const &) {});
+}
+
+compared_t measure_steps(class_t const &each, tier_t const &tier, step_t const &step, std::size_t threads,
+                         peers_t const &peers, std::size_t rounds) {
+    folder_t const folder;
+    std::vector<rival_t *> ready;
+    if (tier.in_table) ready = peers_for(peers, folder, tier, step, threads);
+    uform_executor_t executor = executor_of(threads);
+    uform_trainer_t trainer = trainer_of(executor, tier.hidden, tier.depth, 256);
+    compared_t const run = measure_in_turn(each, threads, 3 * step.texts.flops(tier.hidden, tier.depth), rounds, ready,
+                                           [&] { step.take(executor, trainer, false); });
+    uform_trainer_free(trainer);
+    uform_executor_free(executor);
+    return run;
+}
+
 } // namespace
 
 int main(int count, char **values) {
     arguments_t const arguments(count, values);
     class_t const each = class_named(arguments.class_name);
+    peers_t const peers(arguments.peers);
     verify();
     wall_report_t report;
-    struct tier_t {
-        char const *name;
-        std::size_t hidden, depth;
-    };
-    for (tier_t const tier : {tier_t {"train_nano_128_pairs_of_80", 128, 4}, {"train_micro_128_pairs_of_80", 256, 6}})
+    for (tier_t const &tier : tiers_k) {
+        if (arguments.only == "table" && !tier.in_table) continue;
+        step_t const step(tier.pairs, tier.length);
         for (std::size_t threads : {1, 2}) {
-            step_t const step(128, 80); // as long as the texts of the help corpus are, cut to 128
-            uform_executor_t executor = executor_of(threads);
-            uform_trainer_t trainer = trainer_of(executor, tier.hidden, tier.depth, 256);
-            run_t const run = measure_wall(each, threads, 3 * step.texts.flops(tier.hidden, tier.depth), 5,
-                                           [&] { step.take(executor, trainer, false); });
-            report.line(tier.name, threads, double(step.texts.data.size()), run);
-            uform_trainer_free(trainer);
-            uform_executor_free(executor);
+            if (arguments.only == "table" && threads != 2) continue;
+            compared_t const run = measure_steps(each, tier, step, threads, peers, arguments.rounds);
+            report.line(tier.name, threads, double(step.texts.data.size()), run.ours, tier.shape, run.peers);
         }
+    }
     return !arguments.json || report.save(arguments.json) ? 0 : 1;
 }

@@ -4,13 +4,12 @@
  */
 #include <uform/encode.h>
 
-#include <bitset>
-
 #include <uform/encoder/rerank.hpp>
 #include <uform/encoder/text_choose.hpp>
 #include <uform/encoder/text_encode.hpp>
 #include <uform/utilities/arguments.hpp>
 #include <uform/utilities/classes.hpp>
+#include <uform/utilities/inputs.hpp>
 
 #include "model_handle.hpp"
 
@@ -29,7 +28,8 @@ failure_t check_text_encode(uform_text_encode_t const &call) noexcept {
                     call.dimensions, options.geometry.hidden);
     if (call.token_vectors && !options.token_width)
         return fail(uform_status_unsupported_k, "the model has no token head, so token_vectors cannot be answered");
-    return {};
+    return check_inputs(call.arena, {input_of("texts.data", call.texts, call.count),
+                                     offsets_of("texts.offsets", call.texts.offsets, call.count)});
 }
 
 /** Claims a surface's rows in the arena; false when memory is out. */
@@ -95,13 +95,7 @@ failure_t check_choices(uform_text_choose_t const &call) noexcept {
             failure = fail(uform_status_invalid_argument_k,
                            "temperature_groups must be below the model's choice_temperature_groups", "%zu of %zu",
                            std::size_t(call.temperature_groups[item]), groups);
-        std::bitset<byte_values_k> seen;
-        for (unsigned char const choice : choices[item]) {
-            if (seen[choice] && !failure)
-                failure = fail(uform_status_invalid_argument_k, "choices of one item must be all different",
-                               "byte %u comes twice", unsigned(choice));
-            seen[choice] = true;
-        }
+        if (!failure) failure = refuse_twins(choices[item]);
         if (failure) failure.item = item;
     }
     return failure;
@@ -114,7 +108,12 @@ failure_t check_text_choose(uform_text_choose_t const &call) noexcept {
     if (failure_t const failure = check_numbers_scalar(call.outputs_scalar)) return failure;
     if (!call.model->model.options.decoder)
         return fail(uform_status_unsupported_k, "the model has no byte decoder, so it makes no choices");
-    return check_choices(call);
+    if (failure_t const failure = check_choices(call)) return failure;
+    return check_inputs(call.arena, {input_of("texts.data", call.texts, call.count),
+                                     offsets_of("texts.offsets", call.texts.offsets, call.count),
+                                     input_of("choices.data", call.choices, call.count),
+                                     offsets_of("choices.offsets", call.choices.offsets, call.count),
+                                     input_of("temperature_groups", call.temperature_groups, call.count)});
 }
 
 failure_t text_choose(uform_text_choose_t const &call, executor_t &executor) noexcept {
@@ -168,7 +167,12 @@ failure_t check_rerank(uform_rerank_t const &call) noexcept {
     if (failure_t const failure = check_documents(call)) return failure;
     if (!call.scores) return fail(uform_status_invalid_argument_k, "scores must not be NULL");
     if (!call.arena) return fail(uform_status_invalid_argument_k, "arena must not be NULL");
-    return check_numbers_scalar(call.outputs_scalar);
+    if (failure_t const failure = check_numbers_scalar(call.outputs_scalar)) return failure;
+    std::size_t const *const offsets = call.documents.offsets;
+    return check_inputs(call.arena, {input_of("query.data", call.query, 0, call.query.count),
+                                     input_of("documents.data", call.documents, call.count ? offsets[0] : 0,
+                                              call.count ? offsets[call.count] : 0),
+                                     offsets_of("documents.offsets", offsets, call.count)});
 }
 
 template <typename view_>

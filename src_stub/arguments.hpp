@@ -6,6 +6,7 @@
  *  the compiler, in the words of the engine.
  */
 #pragma once
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
@@ -20,7 +21,7 @@ namespace uform_stub {
 
 struct field_t {
     char const *scalar, *too_many, *no_offsets, *decrease, *beyond, *no_data, *alignment, *length, *missing, *empty,
-        *nul;
+        *nul, *vectors_scalar, *no_rows, *no_columns, *stride, *vectors_alignment, *too_many_rows;
 };
 #define UFORM_STUB_FIELD(name)                                                                                         \
     ::uform_stub::field_t {                                                                                            \
@@ -28,7 +29,10 @@ struct field_t {
             name ".offsets must not be NULL", name ".offsets must not decrease",                                       \
             name ".offsets end beyond any memory", name ".data must not be NULL where an item is not empty",           \
             name ".data is not aligned to its scalar", name ".length is beyond any memory",                            \
-            name ".data must not be NULL", name " must not be empty", name " must not hold a NUL byte"                 \
+            name ".data must not be NULL", name " must not be empty", name " must not hold a NUL byte",                \
+            name ".scalar must be f32, bf16, f16 or i8", name ".count is zero, and there is nothing to compare",       \
+            name ".columns must be above zero", name ".stride is less than a row",                                     \
+            name ".data or .stride is not aligned to its scalar", name ".count is more rows than can be addressed"     \
     }
 
 inline void check_offsets(field_t const &field, std::size_t const *offsets, std::size_t count) {
@@ -55,10 +59,36 @@ inline void check_tape(field_t const &field, uform_tape_view_t const &view, std:
     if (reinterpret_cast<std::uintptr_t>(view.data) % bytes) refuse(field.alignment);
 }
 
+/** Accepts rows of vectors, at least one of them. */
+template <typename view_>
+void check_vectors(field_t const &field, view_ const &view) {
+    std::size_t const bytes = uform_scalar_bytes(view.scalar);
+    if (view.scalar != uform_scalar_f32_k && view.scalar != uform_scalar_bf16_k && view.scalar != uform_scalar_f16_k &&
+        view.scalar != uform_scalar_i8_k)
+        refuse(field.vectors_scalar, uform_scalar_name(view.scalar));
+    if (view.count == 0) fail(uform_status_shape_mismatch_k, field.no_rows);
+    if (view.columns == 0) fail(uform_status_shape_mismatch_k, field.no_columns);
+    if (!view.data) refuse(field.missing);
+    if (view.columns > PTRDIFF_MAX / bytes || view.stride < view.columns * bytes)
+        fail(uform_status_shape_mismatch_k, field.stride,
+             std::to_string(view.stride) + " bytes for " + std::to_string(view.columns) + " columns");
+    if (view.stride % bytes || reinterpret_cast<std::uintptr_t>(view.data) % bytes) refuse(field.vectors_alignment);
+    if (view.count > PTRDIFF_MAX / view.stride) refuse(field.too_many_rows);
+}
+
 /** Item i of a checked tape of bytes. */
 inline std::string_view item_of(uform_tape_view_t const &view, std::size_t i) noexcept {
     if (!view.data) return {};
     return {static_cast<char const *>(view.data) + view.offsets[i], view.offsets[i + 1] - view.offsets[i]};
+}
+
+/** Accepts the legal bytes of item i, none of them twice. */
+inline void check_twins(std::string_view choices, std::size_t i) {
+    std::bitset<256> seen;
+    for (unsigned char const choice : choices) {
+        if (seen[choice]) refuse("choices of one item must be all different", {}, i);
+        seen[choice] = true;
+    }
 }
 
 inline std::string_view text_of(uform_bytes_view_t view) noexcept {
@@ -89,7 +119,9 @@ inline void check_outputs_scalar(uform_scalar_t scalar, bool unit_rows_only) {
         if (unit_rows_only) return;
         unsupported("outputs_scalar i8 holds unit rows alone");
     default:
-        refuse("outputs_scalar must be f32, bf16, f16 or i8", uform_scalar_name(scalar));
+        refuse(unit_rows_only ? "outputs_scalar must be f32, bf16, f16 or i8"
+                              : "outputs_scalar must be f32, bf16 or f16",
+               uform_scalar_name(scalar));
     }
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 #include <atomic>
 #include <new>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -42,6 +43,8 @@ failure_t failure_of(body_ &&body) noexcept {
     } catch (failure_t const &thrown) {
         failure = thrown;
     } catch (std::bad_alloc const &) {
+        failure.status = uform_status_out_of_memory_k, failure.message = "memory is out";
+    } catch (std::length_error const &) {
         failure.status = uform_status_out_of_memory_k, failure.message = "memory is out";
     } catch (std::system_error const &) {
         failure.status = uform_status_out_of_memory_k, failure.message = "the system refused to start a thread";

@@ -6,6 +6,7 @@
 
 #include "arguments.hpp"
 #include "call.hpp"
+#include "inputs.hpp"
 #include "model.hpp"
 #include "rows.hpp"
 #include "score.hpp"
@@ -27,6 +28,8 @@ void check_text_encode(uform_text_encode_t const &call) {
              std::to_string(call.dimensions) + " of " + std::to_string(sizes.hidden));
     if (call.token_vectors && !sizes.token_width)
         unsupported("the model has no token head, so token_vectors cannot be answered");
+    check_inputs(call.arena, {input_of("texts.data", call.texts, call.count),
+                              offsets_of("texts.offsets", call.texts.offsets, call.count)});
 }
 
 /** A surface: rows of an arena, filled one by one. */

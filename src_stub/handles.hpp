@@ -4,9 +4,9 @@
  */
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
-#include <memory>
 #include <thread>
 #include <vector>
 
@@ -51,11 +51,18 @@ struct uform_executor_handle_t {
 
 struct uform_arena_handle_t {
     uform_stub::hold_t hold;
-    std::vector<std::unique_ptr<std::byte[]>> blocks; // of the last call that named the arena
+    std::vector<std::vector<std::byte>> blocks; // of the last call that named the arena
 
     /** Zeroed, valid until the next call. */
-    std::byte *claim(std::size_t bytes) {
-        blocks.push_back(std::make_unique<std::byte[]>(bytes ? bytes : 1));
-        return blocks.back().get();
+    std::byte *claim(std::size_t bytes) { return blocks.emplace_back(bytes ? bytes : 1).data(); }
+
+    /** True where a block holds any of the `bytes` bytes at `data`. */
+    bool holds(void const *data, std::size_t bytes) const {
+        auto const first = reinterpret_cast<std::uintptr_t>(data);
+        for (auto const &block : blocks) {
+            auto const begin = reinterpret_cast<std::uintptr_t>(block.data());
+            if (bytes && first < begin + block.size() && begin < first + bytes) return true;
+        }
+        return false;
     }
 };

@@ -75,6 +75,12 @@ inline float widen_f16(std::uint16_t bits) noexcept {
     return bits & 0x8000 ? -magnitude : magnitude;
 }
 
+/** False where a finite value would round to infinity. */
+inline bool fits(float x, uform_scalar_t scalar) noexcept {
+    if (scalar == uform_scalar_bf16_k) return std::isfinite(widen_bf16(bf16_of(x)));
+    return scalar != uform_scalar_f16_k || std::isfinite(widen_f16(f16_of(x)));
+}
+
 /** Stores a row of finite values where it lands. */
 inline void land(std::vector<float> const &row, uform_scalar_t scalar, std::byte *target) noexcept {
     for (std::size_t i = 0; i < row.size(); ++i) switch (scalar) {

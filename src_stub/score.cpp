@@ -5,31 +5,23 @@
 #include "score.hpp"
 
 #include <bitset>
+#include <cfloat>
 
 #include "arguments.hpp"
 #include "call.hpp"
+#include "inputs.hpp"
 #include "model.hpp"
 #include "rows.hpp"
 
 namespace uform_stub {
 namespace {
 
-/** What scores and probabilities land as. */
-void check_scores_scalar(uform_scalar_t scalar) {
-    if (scalar == uform_scalar_i8_k) unsupported("outputs_scalar i8 holds unit rows alone");
-    check_outputs_scalar(scalar, true);
-}
-
 void check_choices(uform_text_choose_t const &call) {
     std::size_t const groups = std::max<std::size_t>(call.model->sizes.choice_groups, 1);
     for (std::size_t i = 0; i < call.count; ++i) {
         if (call.temperature_groups && call.temperature_groups[i] >= groups)
             refuse("temperature_groups must be below the model's choice_temperature_groups", {}, i);
-        std::bitset<256> seen;
-        for (unsigned char const choice : item_of(call.choices, i)) {
-            if (seen[choice]) refuse("choices of one item must be all different", {}, i);
-            seen[choice] = true;
-        }
+        check_twins(item_of(call.choices, i), i);
     }
 }
 
@@ -54,14 +46,18 @@ std::vector<double> widened_row(view_ const &view, std::size_t row) {
     return values;
 }
 
-template <typename view_>
-bool is_finite(view_ const &view, std::size_t first, std::size_t last) {
-    for (std::size_t row = first; row < last; ++row)
-        for (double const value : widened_row(view, row))
-            if (!std::isfinite(value)) return false;
-    return true;
+/** Every element of the query, in order. */
+void check_query(uform_rows_t const &query) {
+    for (std::size_t row = 0; row < query.count; ++row) {
+        std::vector<double> const values = widened_row(query, row);
+        for (std::size_t i = 0; i < values.size(); ++i)
+            if (!std::isfinite(values[i]))
+                malformed("query holds a value that is not finite",
+                          "row " + std::to_string(row) + ", column " + std::to_string(i));
+    }
 }
 
+/** NaN where a value is not finite, or a sum of products on the way is beyond float, which the engine sums in. */
 double max_sim(uform_rerank_t const &call, std::size_t document) {
     double sum = 0;
     for (std::size_t token = 0; token < call.query.count; ++token) {
@@ -70,12 +66,27 @@ double max_sim(uform_rerank_t const &call, std::size_t document) {
         for (std::size_t row = call.documents.offsets[document]; row < call.documents.offsets[document + 1]; ++row) {
             std::vector<double> const vector = widened_row(call.documents, row);
             double product = 0;
-            for (std::size_t i = 0; i < query.size(); ++i) product += query[i] * vector[i];
+            for (std::size_t i = 0; i < query.size(); ++i) {
+                product += query[i] * vector[i];
+                if (!(std::fabs(product) <= FLT_MAX)) return NAN;
+            }
             largest = std::max(largest, product);
         }
         sum += largest;
     }
     return sum / double(call.query.count);
+}
+
+/** Offsets that no document's rows are missing from, then the rows themselves. */
+void check_documents(uform_rerank_t const &call) {
+    std::size_t const *const offsets = call.documents.offsets;
+    check_offsets(UFORM_STUB_FIELD("documents"), offsets, call.count);
+    for (std::size_t i = 0; i < call.count; ++i)
+        if (offsets[i] == offsets[i + 1]) fail(uform_status_shape_mismatch_k, "a document has no rows", {}, i);
+    check_vectors(UFORM_STUB_FIELD("documents"), call.documents);
+    if (offsets[call.count] > call.documents.count)
+        fail(uform_status_shape_mismatch_k, "documents.offsets end beyond their rows",
+             std::to_string(offsets[call.count]) + " of " + std::to_string(call.documents.count));
 }
 
 } // namespace
@@ -85,9 +96,14 @@ void check_text_choose(uform_text_choose_t const &call) {
     check_tape(UFORM_STUB_FIELD("choices"), call.choices, call.count, uform_scalar_u8_k);
     if (!call.probabilities) refuse("probabilities must not be NULL");
     if (!call.arena) refuse("arena must not be NULL");
-    check_scores_scalar(call.outputs_scalar);
+    check_outputs_scalar(call.outputs_scalar, false);
     if (!call.model->sizes.decoder) unsupported("the model has no byte decoder, so it makes no choices");
     check_choices(call);
+    check_inputs(call.arena, {input_of("texts.data", call.texts, call.count),
+                              offsets_of("texts.offsets", call.texts.offsets, call.count),
+                              input_of("choices.data", call.choices, call.count),
+                              offsets_of("choices.offsets", call.choices.offsets, call.count),
+                              input_of("temperature_groups", call.temperature_groups, call.count)});
 }
 
 void text_choose(uform_text_choose_t const &call) {
@@ -115,41 +131,35 @@ void text_choose(uform_text_choose_t const &call) {
 }
 
 void check_rerank(uform_rerank_t const &call) {
-    auto const is_vector = [](uform_scalar_t x) {
-        return x == uform_scalar_f32_k || x == uform_scalar_bf16_k || x == uform_scalar_f16_k || x == uform_scalar_i8_k;
-    };
-    if (!is_vector(call.query.scalar)) refuse("query.scalar must be f32, bf16, f16 or i8");
-    if (call.query.count == 0 || call.query.columns == 0) fail(uform_status_shape_mismatch_k, "query has no rows");
-    if (!call.query.data) refuse("query.data must not be NULL");
-    std::size_t const bytes = call.query.columns * uform_scalar_bytes(call.query.scalar);
-    if (call.query.stride < bytes) fail(uform_status_shape_mismatch_k, "query.stride is less than a row");
-    if (call.documents.scalar != call.query.scalar) refuse("documents.scalar must be the query's");
+    check_vectors(UFORM_STUB_FIELD("query"), call.query);
+    if (call.documents.scalar != call.query.scalar)
+        refuse("documents.scalar must be the query's",
+               std::string(uform_scalar_name(call.documents.scalar)) + ", not " + uform_scalar_name(call.query.scalar));
     if (call.documents.columns != call.query.columns)
-        fail(uform_status_shape_mismatch_k, "documents are not of the query's width");
-    if (call.count) {
-        check_offsets(UFORM_STUB_FIELD("documents"), call.documents.offsets, call.count);
-        if (call.documents.offsets[call.count] > call.documents.count)
-            fail(uform_status_shape_mismatch_k, "documents.offsets end beyond their rows");
-        if (!call.documents.data) refuse("documents.data must not be NULL");
-        if (call.documents.stride < bytes) fail(uform_status_shape_mismatch_k, "documents.stride is less than a row");
-    }
-    for (std::size_t i = 0; i < call.count; ++i)
-        if (call.documents.offsets[i] == call.documents.offsets[i + 1])
-            fail(uform_status_shape_mismatch_k, "a document has no rows", {}, i);
+        fail(uform_status_shape_mismatch_k, "documents.columns must be the query's",
+             std::to_string(call.documents.columns) + ", not " + std::to_string(call.query.columns));
+    if (call.count) check_documents(call);
     if (!call.scores) refuse("scores must not be NULL");
     if (!call.arena) refuse("arena must not be NULL");
-    check_scores_scalar(call.outputs_scalar);
+    check_outputs_scalar(call.outputs_scalar, false);
+    std::size_t const *const offsets = call.documents.offsets;
+    check_inputs(call.arena, {input_of("query.data", call.query, 0, call.query.count),
+                              input_of("documents.data", call.documents, call.count ? offsets[0] : 0,
+                                       call.count ? offsets[call.count] : 0),
+                              offsets_of("documents.offsets", offsets, call.count)});
 }
 
 void rerank(uform_rerank_t const &call) {
     uform_scalar_t const scalar = call.outputs_scalar ? call.outputs_scalar : uform_scalar_f32_k;
     std::size_t const bytes = uform_scalar_bytes(scalar);
     std::byte *const data = call.arena->claim(call.count * bytes);
-    if (!is_finite(call.query, 0, call.query.count)) malformed("query holds a value that is not finite");
+    check_query(call.query);
     for (std::size_t i = 0; i < call.count; ++i) {
-        if (!is_finite(call.documents, call.documents.offsets[i], call.documents.offsets[i + 1]))
-            malformed("a document holds a value that is not finite", {}, i);
-        land({float(max_sim(call, i))}, scalar, data + i * bytes);
+        auto const score = float(max_sim(call, i));
+        if (!std::isfinite(score)) malformed("a document's score is not finite", {}, i);
+        if (!fits(score, scalar))
+            malformed("a document's score does not fit outputs_scalar", uform_scalar_name(scalar), i);
+        land({score}, scalar, data + i * bytes);
         advance(call.progress, i + 1, call.count);
     }
     *call.scores = {data, call.count, 1, bytes, scalar};

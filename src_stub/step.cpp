@@ -8,9 +8,11 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include "arguments.hpp"
 #include "call.hpp"
+#include "inputs.hpp"
 #include "rows.hpp"
 
 namespace uform_stub {
@@ -57,12 +59,84 @@ void check_relations(uform_trainer_step_t const &call, std::size_t limit) {
             fail(uform_status_shape_mismatch_k, "relations name more edges than contrastive.max_edges_per_device");
 }
 
+void check_targets(float const *targets, std::size_t count, std::size_t i) {
+    double sum = 0;
+    for (std::size_t j = 0; j < count; sum += targets[j++])
+        if (!(targets[j] >= 0) || std::isinf(targets[j]))
+            refuse("choice_targets must be finite and not negative", {}, i);
+    if (!(std::fabs(sum - 1) <= 0x1p-8))
+        refuse("choice_targets of one item must sum to one", "they sum to " + std::to_string(sum), i);
+}
+
+void check_choices(uform_trainer_step_t const &call, options_t const &options) {
+    auto const &[choices, targets] = std::tie(call.choices, call.choice_targets);
+    if (!choices.offsets && !targets.offsets) return;
+    if (!options.chooses()) unsupported("choices are given to a run whose choices.weight is zero");
+    check_tape(UFORM_STUB_FIELD("choices"), choices, call.count, uform_scalar_u8_k);
+    check_tape(UFORM_STUB_FIELD("choice_targets"), targets, call.count, uform_scalar_f32_k);
+    for (std::size_t i = 0; i < call.count; ++i)
+        if (item_of(choices, i).size() != targets.offsets[i + 1] - targets.offsets[i])
+            refuse("choice_targets must hold one probability for each of choices", {}, i);
+    for (std::size_t i = 0; i < call.count; ++i) {
+        std::string_view const legal = item_of(choices, i);
+        if (legal.empty()) continue;
+        if (legal.size() > options.batch.max_choices_per_item)
+            fail(uform_status_shape_mismatch_k, "an item has more choices than batch.max_choices_per_item",
+                 std::to_string(legal.size()) + " of " + std::to_string(options.batch.max_choices_per_item), i);
+        check_twins(legal, i);
+        if (call.temperature_groups && call.temperature_groups[i] >= options.choices.temperature_groups)
+            refuse("temperature_groups of items that choose must be below choices.temperature_groups", {}, i);
+        check_targets(static_cast<float const *>(targets.data) + targets.offsets[i], legal.size(), i);
+    }
+}
+
+/** Whether item i has a MASK behind its text, at which it chooses. */
+bool asks(uform_trainer_step_t const &call, std::size_t i) noexcept {
+    return call.choices.offsets && call.choices.offsets[i] != call.choices.offsets[i + 1];
+}
+
+std::size_t tokens_of(uform_trainer_step_t const &call, std::size_t i, std::size_t columns) noexcept {
+    return std::clamp<std::size_t>(item_of(call.contents, i).size() + asks(call, i), 1, columns);
+}
+
+/** Tokens without the MASK of an item that asks. */
+std::size_t read_tokens_of(uform_trainer_step_t const &call, std::size_t i, std::size_t columns) noexcept {
+    std::size_t const room = std::max<std::size_t>(columns - asks(call, i), 1);
+    return std::clamp<std::size_t>(item_of(call.contents, i).size(), 1, room);
+}
+
+void check_sides(uform_trainer_step_t const &call, options_t const &options) {
+    uform_late_interaction_t const &late = options.late_interaction;
+    std::size_t queries = 0, documents = 0, document_tokens = 0;
+    for (std::size_t i = 0; i < call.count; ++i) {
+        std::size_t const tokens = read_tokens_of(call, i, options.batch.max_columns_per_row);
+        if (call.sides[i] < 0 || call.sides[i] > uform_late_interaction_side_query_and_document_k)
+            refuse("sides names one that does not exist", {}, i);
+        if (call.sides[i] & uform_late_interaction_side_query_k) {
+            if (tokens <= late.prefix_tokens)
+                refuse("sides names a query without a token past late_interaction.prefix_tokens", {}, i);
+            queries += std::min(tokens - late.prefix_tokens, late.max_query_span);
+        }
+        if (call.sides[i] & uform_late_interaction_side_document_k) ++documents, document_tokens += tokens;
+    }
+    auto const bound = [](std::size_t count, std::size_t limit, char const *message) {
+        if (limit && count > limit) fail(uform_status_shape_mismatch_k, message);
+    };
+    bound(queries, late.max_query_tokens_per_device,
+          "sides name more query tokens than late_interaction.max_query_tokens_per_device");
+    bound(documents, late.max_documents_per_device,
+          "sides name more documents than late_interaction.max_documents_per_device");
+    bound(document_tokens, late.max_document_tokens_per_device,
+          "sides name more document tokens than late_interaction.max_document_tokens_per_device");
+}
+
 void check_items(uform_trainer_step_t const &call, options_t const &options) {
-    check_tape(UFORM_STUB_FIELD("contents"), call.contents, call.count, uform_scalar_u8_k);
+    // First the count: a wrong one would have every array read beyond its end.
     if (call.count == 0) refuse("count must not be zero");
     if (call.count > options.batch.max_segments_per_device)
         fail(uform_status_shape_mismatch_k, "count is more than batch.max_segments_per_device",
              std::to_string(call.count) + " of " + std::to_string(options.batch.max_segments_per_device));
+    check_tape(UFORM_STUB_FIELD("contents"), call.contents, call.count, uform_scalar_u8_k);
     for (std::size_t i = 0; i < call.count; ++i) {
         if (call.modalities && call.modalities[i] != uform_modality_text_k)
             unsupported("modalities names one that the run leaves out", {}, i);
@@ -70,13 +144,31 @@ void check_items(uform_trainer_step_t const &call, options_t const &options) {
             call.temperature_groups[i] >= options.contrastive.temperature_groups)
             refuse("temperature_groups must be below contrastive.temperature_groups", {}, i);
     }
-    for (std::size_t i = 0; call.sides && i < call.count; ++i)
-        if (call.sides[i] != uform_late_interaction_side_none_k) unsupported("sides are not in this build");
-    if (call.choices.offsets || call.choice_targets.offsets) unsupported("choices are not in this build");
+    check_choices(call, options);
+    if (options.interacts() && call.sides) check_sides(call, options);
 }
 
-std::size_t tokens_of(std::string_view text, std::size_t columns) noexcept {
-    return std::clamp<std::size_t>(text.size(), 1, columns);
+/** What a step reads must not be in the arena it lands in. */
+void check_step_inputs(uform_trainer_step_t const &call, bool contrasts) {
+    std::size_t const count = call.count;
+    check_inputs(call.arena, {input_of("contents.data", call.contents, count),
+                              offsets_of("contents.offsets", call.contents.offsets, count),
+                              input_of("modalities", call.modalities, count), input_of("bags", call.bags, count),
+                              input_of("temperature_groups", call.temperature_groups, count),
+                              input_of("sides", call.sides, count)});
+    if (call.choices.offsets)
+        check_inputs(call.arena, {input_of("choices.data", call.choices, count),
+                                  offsets_of("choices.offsets", call.choices.offsets, count),
+                                  input_of("choice_targets.data", static_cast<float const *>(call.choice_targets.data),
+                                           call.choice_targets.offsets[count]),
+                                  offsets_of("choice_targets.offsets", call.choice_targets.offsets, count)});
+    for (uform_edges_view_t const &edges : {call.relations.attract, call.relations.repel, call.relations.ignore}) {
+        if (!contrasts || !edges.offsets) continue;
+        std::size_t const last = edges.offsets[count];
+        check_inputs(call.arena,
+                     {offsets_of("relations.offsets", edges.offsets, count), input_of("relations.ids", edges.ids, last),
+                      input_of("relations.weights", edges.weights, last)});
+    }
 }
 
 /** Bags beyond the limit, in the order of their first mention, are left out whole. */
@@ -95,7 +187,7 @@ std::vector<bool> kept_items(uform_trainer_step_t const &call, uform_batch_shape
     std::vector<bool> kept = kept_bags(call, batch.max_bags_per_device);
     std::vector<std::size_t> order(call.count), used;
     std::iota(order.begin(), order.end(), 0);
-    auto const tokens = [&](std::size_t i) { return tokens_of(item_of(call.contents, i), columns); };
+    auto const tokens = [&](std::size_t i) { return tokens_of(call, i, columns); };
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return tokens(a) > tokens(b); });
     for (std::size_t const item : order) {
         if (!kept[item]) continue;
@@ -115,18 +207,45 @@ float learning_rate_at(uform_schedule_t const &schedule, std::size_t step) noexc
     return float(floor + (peak - floor) * 0.5 * (1 + std::cos(3.14159265358979323846 * progress)));
 }
 
+/** Rows of the kept items' tokens, hashed as encoding hashes them. */
+uform_rows_tape_t land_token_vectors(uform_trainer_step_t const &call, std::vector<bool> const &kept) {
+    options_t const &options = call.trainer->options;
+    std::size_t const width = options.sizes.token_width;
+    uform_rows_tape_t view {};
+    view.scalar = call.outputs_scalar ? call.outputs_scalar : uform_scalar_f32_k;
+    view.columns = width, view.stride = width * uform_scalar_bytes(view.scalar);
+    auto *const offsets = reinterpret_cast<std::size_t *>(call.arena->claim((call.count + 1) * sizeof(std::size_t)));
+    auto const text_of = [&](std::size_t i) {
+        return item_of(call.contents, i).substr(0, read_tokens_of(call, i, options.batch.max_columns_per_row));
+    };
+    for (std::size_t i = 0; i < call.count; ++i)
+        offsets[i + 1] = offsets[i] + (kept[i] ? std::max<std::size_t>(text_of(i).size(), 1) : 0);
+    view.offsets = offsets, view.count = offsets[call.count];
+    std::byte *const data = call.arena->claim(view.count * view.stride);
+    view.data = data;
+    for (std::size_t i = 0; i < call.count; ++i)
+        for (std::size_t token = offsets[i]; token < offsets[i + 1]; ++token)
+            land(row_of(hash_of('t', text_of(i)), token - offsets[i], width, 1), view.scalar,
+                 data + token * view.stride);
+    return view;
+}
+
 } // namespace
 
 void check_step(uform_trainer_step_t const &call) {
     options_t const &options = call.trainer->options;
     if (call.executor != call.trainer->executor) refuse("executor is not the one the trainer was made on");
     check_items(call, options);
-    if (call.embeddings) {
-        if (!options.contrasts()) unsupported("embeddings are scored by contrastive and joint steps alone");
-        if (!call.arena) refuse("arena must not be NULL where embeddings are asked for");
+    if (call.embeddings && !options.contrasts())
+        unsupported("embeddings are scored by contrastive and joint steps alone");
+    if (call.token_vectors && !options.interacts())
+        unsupported("token_vectors are scored where late_interaction has weight alone");
+    if (call.embeddings || call.token_vectors) {
+        if (!call.arena) refuse("arena must not be NULL where embeddings or token_vectors are asked for");
         check_outputs_scalar(call.outputs_scalar, true);
     }
     if (options.contrasts()) check_relations(call, options.contrastive.max_edges_per_device);
+    check_step_inputs(call, options.contrasts());
 }
 
 void step(uform_trainer_step_t const &call) {
@@ -141,17 +260,20 @@ void step(uform_trainer_step_t const &call) {
         view.count = call.count, view.columns = hidden, view.stride = hidden * uform_scalar_bytes(view.scalar);
         view.data = data = call.arena->claim(view.count * view.stride); // zeros: rows of dropped items
     }
+    uform_rows_tape_t vectors {};
+    if (call.token_vectors) vectors = land_token_vectors(call, kept);
     for (std::size_t i = 0; i < call.count; ++i) {
         std::string_view const text = item_of(call.contents, i);
         if (!kept[i]) continue;
-        stats.truncated += text.size() > columns, stats.tokens += tokens_of(text, columns);
-        if (data)
-            land(row_of(hash_of('e', text.substr(0, columns)), 0, hidden, 1), view.scalar, data + i * view.stride);
+        std::size_t const room = columns - asks(call, i);
+        stats.truncated += text.size() > room, stats.tokens += tokens_of(call, i, columns);
+        if (data) land(row_of(hash_of('e', text.substr(0, room)), 0, hidden, 1), view.scalar, data + i * view.stride);
     }
     trainer.dropped += std::size_t(std::count(kept.begin(), kept.end(), false));
     stats.step = ++trainer.steps_done, stats.dropped = trainer.dropped;
     stats.learning_rate = learning_rate_at(trainer.options.schedule, trainer.steps_done);
     if (call.embeddings) *call.embeddings = view;
+    if (call.token_vectors) *call.token_vectors = vectors;
     if (call.stats) *call.stats = stats, trainer.dropped = 0;
 }
 

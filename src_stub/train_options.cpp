@@ -56,10 +56,27 @@ void resolve_contrastive(uform_trainer_init_ram_t const &call, options_t &option
     check_widths(call.contrastive, call.hidden);
 }
 
+void resolve_late_interaction(uform_trainer_init_ram_t const &call, options_t &options) {
+    if (!is_weight(call.late_interaction.weight)) refuse("late_interaction.weight must be finite and not negative");
+    if (call.late_interaction.weight == 0) return;
+    if (!options.contrasts()) refuse("late_interaction.weight must be zero where the objective is masked alone");
+    uform_late_interaction_t &resolved = options.late_interaction = call.late_interaction;
+    if (resolved.width % 8) refuse("late_interaction.width must be a multiple of 8");
+    if (!is_weight(resolved.inverse_temperature) || resolved.inverse_temperature > 100)
+        refuse("late_interaction.inverse_temperature must lie between 0 and 100");
+    if (!std::isfinite(resolved.bias)) refuse("late_interaction.bias must be finite");
+    if (resolved.pair_loss < uform_pair_loss_form_derived_k || resolved.pair_loss > uform_pair_loss_form_softmax_k)
+        refuse("late_interaction.pair_loss is not a form");
+    if (resolved.prefix_tokens >= call.batch.max_columns_per_row)
+        refuse("late_interaction.prefix_tokens must be below batch.max_columns_per_row");
+    resolved.inverse_temperature = or_default(resolved.inverse_temperature, 1.0f);
+    if (!resolved.max_query_span) resolved.max_query_span = 64;
+    options.sizes.token_width = resolved.width ? resolved.width : 128;
+    options.sizes.late_interaction_groups = options.contrastive.temperature_groups;
+}
+
 /** Terms that neither the engine nor the stub has. */
 void refuse_absent_terms(uform_trainer_init_ram_t const &call) {
-    if (call.late_interaction.weight != 0) unsupported("late_interaction is not in this build");
-    if (call.choices.weight != 0) unsupported("choices are not in this build");
     if (call.batch.image.patch_side || call.batch.video.patch_side || call.batch.audio.chunk_samples)
         unsupported("this build trains on text alone");
 }
@@ -78,6 +95,17 @@ void check_masking(uform_masking_t const &asked) {
     if (!is_weight(asked.image_weight)) refuse("masking.image_weight must be finite and not negative");
     if (!is_weight(asked.video_weight)) refuse("masking.video_weight must be finite and not negative");
     if (!is_weight(asked.audio_weight)) refuse("masking.audio_weight must be finite and not negative");
+}
+
+void resolve_choices(uform_trainer_init_ram_t const &call, options_t &options) {
+    if (!is_weight(call.choices.weight)) refuse("choices.weight must be finite and not negative");
+    if (call.choices.weight == 0) return;
+    if (!is_weight(call.choices.brier_weight)) refuse("choices.brier_weight must be finite and not negative");
+    if (!call.batch.max_choices_per_item)
+        refuse("batch.max_choices_per_item must not be zero where choices are trained");
+    options.choices = call.choices;
+    options.sizes.choice_groups = options.choices.temperature_groups =
+        std::max<std::size_t>(call.choices.temperature_groups, 1);
 }
 
 uform_schedule_t resolve_schedule(uform_schedule_t schedule) {
@@ -107,8 +135,11 @@ options_t resolve(uform_trainer_init_ram_t const &call) {
     if (!call.batch.max_columns_per_row) refuse("batch.max_columns_per_row must not be zero");
     options.batch = call.batch, options.objective = call.objective, options.seed = call.seed;
     options.sizes.hidden = call.hidden, options.sizes.depth = call.depth;
-    options.sizes.context = call.batch.max_columns_per_row, options.sizes.decoder = options.masks();
+    options.sizes.context = call.batch.max_columns_per_row;
     if (options.contrasts()) resolve_contrastive(call, options);
+    resolve_choices(call, options);
+    options.sizes.decoder = options.masks() || options.chooses();
+    resolve_late_interaction(call, options);
     check_bytes(UFORM_STUB_FIELD("query_prefix"), call.query_prefix);
     if (call.query_prefix.length >= options.sizes.context)
         refuse("query_prefix must be shorter than batch.max_columns_per_row");

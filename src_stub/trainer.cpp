@@ -118,6 +118,9 @@ void uform_trainer_handle_t::start(uform_trainer_init_ram_t const &call) {
         if (spec.name == "contrastive.log_inverse_temperature")
             value = std::log(options.contrastive.inverse_temperature);
         if (spec.name == "contrastive.bias") value = options.contrastive.bias;
+        if (spec.name == "late_interaction.log_inverse_temperature")
+            value = std::log(options.late_interaction.inverse_temperature);
+        if (spec.name == "late_interaction.bias") value = options.late_interaction.bias;
         weights.push_back(spec.is_f32 ? filled(spec.bytes() / 4, value) : std::string(spec.bytes(), 0));
     }
 }
@@ -130,6 +133,7 @@ void uform_trainer_handle_t::resume(std::string_view path, uform_progress_t cons
     check_same("hidden", std::to_string(saved.hidden), std::to_string(options.sizes.hidden));
     check_same("depth", std::to_string(saved.depth), std::to_string(options.sizes.depth));
     check_same("context", std::to_string(saved.context), std::to_string(options.sizes.context));
+    check_same("late_interaction.width", std::to_string(saved.token_width), std::to_string(options.sizes.token_width));
     check_same("seed", std::to_string(seed), std::to_string(options.seed));
     check_same("objective", checkpoint.text("objective"), uform_objective_name(options.objective));
     check_schedule(checkpoint, options);

@@ -19,11 +19,15 @@ struct options_t {
     uform_batch_shape_t batch {};
     uform_objective_t objective = uform_objective_masked_k;
     uform_contrastive_t contrastive {};
+    uform_choices_t choices {};
+    uform_late_interaction_t late_interaction {}; // of weight zero: no token head
     uform_schedule_t schedule {};
     std::uint64_t seed = 0;
 
     bool masks() const noexcept { return objective != uform_objective_contrastive_k; }
     bool contrasts() const noexcept { return objective != uform_objective_masked_k; }
+    bool chooses() const noexcept { return choices.weight > 0; }
+    bool interacts() const noexcept { return late_interaction.weight > 0; }
 };
 
 /** Refuses what `uform_trainer_init_ram` refuses before it reads a file. */

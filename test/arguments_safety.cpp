@@ -79,13 +79,7 @@ TEST(arguments, random_offsets_are_refused_or_stay_inside) {
     EXPECT_GT(accepted, 1000u);
 }
 
-TEST(arguments, lengths_of_two_tapes_are_compared) {
-    std::size_t const a[] = {0, 2, 5, 5}, b[] = {10, 12, 15, 15}, c[] = {0, 2, 4, 5};
-    EXPECT_EQ(first_length_difference({nullptr, a, 0}, {nullptr, b, 0}, 3), 3u);
-    EXPECT_EQ(first_length_difference({nullptr, a, 0}, {nullptr, c, 0}, 3), 1u);
-}
-
-TEST(arguments, paths_hold_no_nul_and_are_ended) {
+TEST(arguments, paths_hold_no_nul) {
     EXPECT_FALSE(check_path<"path">({"/a/\xff", 4}));
     EXPECT_STREQ(check_path<"path">({"a\0b", 3}).message, "path must not hold a NUL byte");
     EXPECT_STREQ(check_path<"path">({"a\0b", 3}).detail, "at byte 1");
@@ -94,10 +88,6 @@ TEST(arguments, paths_hold_no_nul_and_are_ended) {
     EXPECT_FALSE(check_path<"resume">({nullptr, 0}, presence_t::optional_k));
     EXPECT_STREQ(check_path<"path">({nullptr, 3}).message, "path.data must not be NULL");
     EXPECT_STREQ(check_path<"path">({"", SIZE_MAX}).message, "path.length is beyond any memory");
-    buffer_t<char> const ended = zero_ended({"ab|", 2});
-    ASSERT_EQ(ended.size(), 3u);
-    EXPECT_STREQ(ended.data(), "ab");
-    EXPECT_STREQ(zero_ended({nullptr, 0}).data(), "");
 }
 
 TEST(arguments, outputs_scalars) {

@@ -249,6 +249,26 @@ TEST(call, whoever_sees_the_answer_finds_everything_free) {
     }
 }
 
+TEST(call, whoever_waited_for_what_it_held_finds_the_answer) {
+    for (int round = 0; round < 400; ++round) {
+        handles_t handles;
+        uform_outcome_t queued {}, drained {};
+        probe_t call = handles.call();
+        call.completion = uform_completion_queued_k, call.outcome = &queued;
+        probe(&call);
+        uform_executor_drain_t drain {};
+        drain.executor = handles.executor, drain.outcome = &drained;
+        switch (round % 4) {
+        case 0: uform_executor_drain(&drain); break;
+        case 1: uform_arena_free(std::exchange(handles.arena, nullptr)); break;
+        case 2: uform_executor_free(std::exchange(handles.executor, nullptr)); break;
+        default: handles.model.users.wait_idle();
+        }
+        ASSERT_EQ(uform_outcome_status(&queued), uform_status_success_k) << "round " << round;
+        uform_outcome_wait(&queued);
+    }
+}
+
 TEST(call, outcomes_wake_every_waiter) {
     handles_t handles;
     for (int round = 0; round < 200; ++round) {

@@ -16,6 +16,18 @@ namespace uform::test {
 
 inline uform_bytes_view_t view(std::string const &text) { return {text.data(), text.size()}; }
 
+/** Loads a model from a file, with an outcome that is the caller's to judge; `executor` may be null. */
+inline uform_outcome_t load_model(std::string const &path, uform_model_t &model, uform_executor_t executor = nullptr,
+                                  uform_cpu_class_t cpu_class = uform_cpu_class_derived_k,
+                                  uform_scalar_t quantization = uform_scalar_default_k) {
+    uform_outcome_t outcome;
+    uform_model_load_ram_t call {};
+    call.model = &model, call.executor = executor, call.outcome = &outcome, call.path = view(path);
+    call.cpu_class = cpu_class, call.quantization = quantization;
+    uform_model_load_ram(&call);
+    return outcome;
+}
+
 class checkpoint_fixture_t {
     std::string path_;
 
@@ -50,11 +62,7 @@ class checkpoint_fixture_t {
     uform_model_t load(uform_executor_t executor = nullptr, uform_cpu_class_t cpu_class = uform_cpu_class_derived_k,
                        uform_scalar_t quantization = uform_scalar_default_k) const {
         uform_model_t model = nullptr;
-        uform_outcome_t outcome;
-        uform_model_load_ram_t call {};
-        call.model = &model, call.executor = executor, call.outcome = &outcome, call.path = view(path_);
-        call.cpu_class = cpu_class, call.quantization = quantization;
-        uform_model_load_ram(&call);
+        uform_outcome_t const outcome = load_model(path_, model, executor, cpu_class, quantization);
         EXPECT_EQ(outcome.status, uform_status_success_k) << outcome.message << ": " << outcome.detail;
         return model;
     }

@@ -9,11 +9,13 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <unistd.h>
 
 #include <uform/encoder/binding.hpp>
 #include <uform/encoder/initialize.hpp>
 
+#include "caller_fixture.hpp"
 #include "checkpoint_fixture.hpp"
 #include "model_fixture.hpp"
 
@@ -39,7 +41,7 @@ struct drawn_t {
     std::vector<std::string> names;
     std::string path;
 
-    explicit drawn_t(model_options_t const &options) {
+    explicit drawn_t(model_options_t const &options, std::span<float const> scales = scales_k) {
         static int count = 0;
         path = (std::filesystem::temp_directory_path() /
                 ("uform-choose-" + std::to_string(::getpid()) + "-" + std::to_string(count++) + ".safetensors"))
@@ -57,7 +59,8 @@ struct drawn_t {
             std::uint64_t state = 99;
             if (spec.name() == "decoder.bias")
                 for (float &x : tensor) x = widen(round_to_bf16(float(splitmix(state))));
-            if (spec.name() == "choices.inverse_temperatures") std::copy_n(scales_k, tensor.size(), tensor.begin());
+            if (spec.name() == "choices.inverse_temperatures")
+                std::copy_n(scales.data(), tensor.size(), tensor.begin());
             std::vector<bf16_t> narrow(spec.is_f32() ? 0 : tensor.size());
             std::transform(tensor.begin(), tensor.begin() + std::ptrdiff_t(narrow.size()), narrow.begin(),
                            round_to_bf16);
@@ -74,10 +77,7 @@ struct drawn_t {
     }
     uform_model_t load(uform_cpu_class_t cpu_class = uform_cpu_class_derived_k) const {
         uform_model_t model = nullptr;
-        uform_outcome_t outcome;
-        uform_model_load_ram_t call {};
-        call.model = &model, call.outcome = &outcome, call.path = view(path), call.cpu_class = cpu_class;
-        uform_model_load_ram(&call);
+        uform_outcome_t const outcome = load_model(path, model, nullptr, cpu_class);
         EXPECT_EQ(outcome.status, uform_status_success_k) << outcome.message << ": " << outcome.detail;
         return model;
     }
@@ -107,51 +107,27 @@ std::vector<question_t> questions() {
 
 using answer_t = std::vector<float>; // of one item
 
-class chooser_t {
-    uform_executor_t executor_ = nullptr;
-    uform_arena_t arena_ = nullptr;
-
+class chooser_t : public caller_t {
   public:
-    uform_outcome_t outcome {};
     uform_text_choose_stats_t stats {};
 
-    explicit chooser_t(std::size_t threads = 0) {
-        if (threads) {
-            uform_executor_for_ram_t make {};
-            make.executor = &executor_, make.outcome = &outcome, make.threads = threads;
-            uform_executor_for_ram(&make);
-        }
-        uform_arena_init_t make {};
-        make.arena = &arena_, make.executor = executor_, make.outcome = &outcome;
-        uform_arena_init(&make);
-        EXPECT_EQ(outcome.status, uform_status_success_k);
-    }
-    ~chooser_t() {
-        uform_arena_free(arena_);
-        uform_executor_free(executor_);
-    }
+    using caller_t::caller_t;
 
     std::vector<answer_t> choose(uform_model_t model, std::vector<question_t> const &questions,
                                  uform_completion_t completion = uform_completion_blocking_k) {
-        std::string texts = "before", choices = "elsewhere"; // first offsets that are not zero
-        std::vector<std::size_t> text_offsets {texts.size()}, choice_offsets {choices.size()};
+        text_tape_t texts({}, "before"), choices({}, "elsewhere"); // first offsets that are not zero
         std::vector<std::uint32_t> groups;
         for (auto const &question : questions) {
-            texts += question.text, text_offsets.push_back(texts.size());
-            choices += question.choices, choice_offsets.push_back(choices.size());
+            texts.append(question.text), choices.append(question.choices);
             groups.push_back(question.group);
         }
         uform_rows_tape_t rows {};
         uform_text_choose_t call {};
-        call.model = model, call.executor = executor_, call.outcome = &outcome, call.completion = completion;
-        call.texts.data = texts.data(), call.texts.offsets = text_offsets.data();
-        call.choices.data = choices.data(), call.choices.offsets = choice_offsets.data();
-        call.temperature_groups = groups.data(), call.count = questions.size();
-        call.probabilities = &rows, call.arena = arena_, call.stats = &stats;
-        uform_text_choose(&call);
-        uform_outcome_wait(&outcome);
-        EXPECT_EQ(outcome.status, uform_status_success_k) << outcome.message << ": " << outcome.detail;
-        if (outcome.status != uform_status_success_k) return {};
+        call.model = model, call.texts = texts.view(), call.choices = choices.view(), call.count = questions.size();
+        call.temperature_groups = groups.data(), call.probabilities = &rows, call.stats = &stats;
+        bool const succeeded = make(uform_text_choose, call, completion);
+        EXPECT_TRUE(succeeded) << outcome.message << ": " << outcome.detail;
+        if (!succeeded) return {};
         float const *values = static_cast<float const *>(rows.data);
         std::vector<answer_t> answers;
         for (std::size_t i = 0; i < questions.size(); ++i)
@@ -306,6 +282,23 @@ TEST(choose, cuts_texts_and_counts_tokens) {
         EXPECT_NEAR(sum, answer.empty() ? 0 : 1, double(answer.size() + 2) * 0x1p-24);
     }
     uform_model_free(model);
+}
+
+TEST(choose, refuses_temperatures_that_are_not_positive) {
+    for (float bad : {0.0f, -0.0f, -1.0f, -1e-45f}) {
+        float const scales[] = {1.0f, bad, 3.0f};
+        drawn_t const drawn(options(), scales);
+        uform_model_t model = nullptr;
+        uform_outcome_t const outcome = load_model(drawn.path, model, nullptr, uform_cpu_class_derived_k);
+        EXPECT_EQ(outcome.status, uform_status_malformed_k) << bad;
+        EXPECT_STREQ(outcome.message, "choices.inverse_temperatures must be positive");
+        EXPECT_EQ(std::string(outcome.detail).substr(0, 9), "element 1");
+        EXPECT_EQ(model, nullptr);
+    }
+    for (float good : {1e-45f, 3e38f}) {
+        float const scales[] = {good, good, good};
+        uform_model_free(drawn_t(options(), scales).load());
+    }
 }
 
 TEST(choose, is_uncalibrated_where_no_temperatures_are_stored) {

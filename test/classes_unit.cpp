@@ -142,6 +142,9 @@ TEST(classes, pins_run_or_say_what_is_missing) {
     failure = resolve_class(uform_cpu_class_intel_haswell_k, no_kernels, resolved, haswell);
     EXPECT_EQ(failure.status, uform_status_unsupported_k);
     EXPECT_STREQ(failure.detail, "intel-haswell");
+    failure = resolve_class(uform_cpu_class_neon_k, no_kernels, resolved, haswell); // of another architecture
+    EXPECT_STREQ(failure.message, "cpu_class has no kernels in this build");
+    EXPECT_STREQ(failure.detail, "neon");
     failure = resolve_class(99, all_kernels, resolved, haswell);
     EXPECT_EQ(failure.status, uform_status_invalid_argument_k);
     EXPECT_EQ(resolved, -7) << "refusals write nothing";

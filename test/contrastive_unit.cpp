@@ -129,6 +129,18 @@ TEST_P(contrastive_unit, equal_and_zero_rows_stay_finite) {
     }
 }
 
+/** Rows whose squares float does not hold: a loss that is refused, and no row that passes for zero. */
+TEST_P(contrastive_unit, rows_beyond_float_are_not_zeros) {
+    random_step_t step(8, 24, 4);
+    for (float value : {1e20f, 1e-30f}) {
+        auto e = cast<float>(step.embeddings), t = cast<float>(step.theta), b = cast<float>(step.bias);
+        for (std::size_t i = 0; i < e.size(); ++i) e[i] = value;
+        lane_t lane;
+        poison(lane);
+        EXPECT_FALSE(std::isfinite(answer(lane, step.input<float>(GetParam(), e, t, b), 2).loss)) << value;
+    }
+}
+
 TEST_P(contrastive_unit, huge_logits_stay_finite) {
     random_step_t step(8, 24, 4);
     auto e = cast<float>(step.embeddings);

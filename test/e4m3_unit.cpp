@@ -13,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "caller_fixture.hpp"
 #include "checkpoint_fixture.hpp"
 
 namespace {
@@ -20,15 +21,6 @@ namespace {
 using namespace uform;
 using namespace uform::test;
 
-uform_outcome_t load(std::string const &path, uform_scalar_t quantization, uform_cpu_class_t cpu_class,
-                     uform_model_t &model) {
-    uform_outcome_t outcome;
-    uform_model_load_ram_t call {};
-    call.model = &model, call.outcome = &outcome, call.path = view(path);
-    call.quantization = quantization, call.cpu_class = cpu_class;
-    uform_model_load_ram(&call);
-    return outcome;
-}
 uform_model_description_t describe(uform_model_t model) {
     uform_outcome_t outcome;
     uform_model_description_t description {};
@@ -41,24 +33,13 @@ uform_model_description_t describe(uform_model_t model) {
 
 /** Embeddings of `texts`, one row each. */
 std::vector<float> embed(uform_model_t model, std::vector<std::string> const &texts) {
-    std::string data;
-    std::vector<std::size_t> offsets {0};
-    for (std::string const &text : texts) data += text, offsets.push_back(data.size());
-    uform_outcome_t outcome;
-    uform_arena_t arena = nullptr;
-    uform_arena_init_t make {};
-    make.arena = &arena, make.outcome = &outcome;
-    uform_arena_init(&make);
-    uform_rows_t rows {};
-    uform_text_encode_t call {};
-    call.model = model, call.outcome = &outcome, call.texts.data = data.data(), call.texts.offsets = offsets.data();
-    call.count = texts.size(), call.embeddings = &rows, call.arena = arena;
-    uform_text_encode(&call);
-    EXPECT_EQ(outcome.status, uform_status_success_k) << outcome.message;
-    float const *first = static_cast<float const *>(rows.data);
-    std::vector<float> result(first, first + texts.size() * rows.columns);
-    uform_arena_free(arena);
-    return result;
+    text_tape_t const tape(texts);
+    caller_t caller;
+    text_outputs_t outputs;
+    uform_text_encode_t call = outputs.ask(model, tape, embeddings_k);
+    EXPECT_TRUE(caller.make(uform_text_encode, call)) << caller.outcome.message;
+    float const *first = static_cast<float const *>(outputs.embeddings.data);
+    return {first, first + texts.size() * outputs.embeddings.columns};
 }
 double cosine_of(std::vector<float> const &x, std::vector<float> const &y, std::size_t row, std::size_t columns) {
     double sum = 0; // of unit rows
@@ -106,8 +87,8 @@ TEST(e4m3_unit, the_shipped_model_keeps_its_directions_in_the_mean) {
     std::vector<std::string> const texts = sample_texts(8);
     ASSERT_EQ(texts.size(), 126u);
     uform_model_t wide = nullptr, narrow = nullptr;
-    ASSERT_EQ(load(path, uform_scalar_bf16_k, 0, wide).status, uform_status_success_k);
-    ASSERT_EQ(load(path, uform_scalar_e4m3_k, 0, narrow).status, uform_status_success_k);
+    ASSERT_EQ(load_model(path, wide, nullptr, 0, uform_scalar_bf16_k).status, uform_status_success_k);
+    ASSERT_EQ(load_model(path, narrow, nullptr, 0, uform_scalar_e4m3_k).status, uform_status_success_k);
     std::size_t const columns = describe(wide).dimensions;
     std::vector<float> const expected = embed(wide, texts), actual = embed(narrow, texts);
     double least = 1, sum = 0;
@@ -129,7 +110,8 @@ TEST(e4m3_unit, the_shipped_model_still_finds_translations) {
     double recalls[2] = {};
     for (int i = 0; i < 2; ++i) {
         uform_model_t model = nullptr;
-        ASSERT_EQ(load(path, i ? uform_scalar_e4m3_k : uform_scalar_bf16_k, 0, model).status, uform_status_success_k);
+        ASSERT_EQ(load_model(path, model, nullptr, 0, i ? uform_scalar_e4m3_k : uform_scalar_bf16_k).status,
+                  uform_status_success_k);
         std::vector<float> const rows = embed(model, texts);
         std::size_t const columns = describe(model).dimensions;
         auto const score = [&](std::size_t query, std::size_t document) {
@@ -153,7 +135,7 @@ TEST(e4m3_unit, other_scalars_and_other_weights_are_refused) {
     std::string const path = UFORM_SOURCE_DIR "/models/nano-text.safetensors";
     uform_model_t model = nullptr;
     for (int const scalar : {int(uform_scalar_f32_k), int(uform_scalar_f16_k), int(uform_scalar_i8_k), 99})
-        EXPECT_EQ(load(path, scalar, 0, model).status, uform_status_invalid_argument_k) << scalar;
+        EXPECT_EQ(load_model(path, model, nullptr, 0, scalar).status, uform_status_invalid_argument_k) << scalar;
     std::ifstream file(path, std::ios::binary);
     std::string bytes {std::istreambuf_iterator<char>(file), {}};
     std::string const needle = "blocks.0.mlp.down";

@@ -13,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "caller_fixture.hpp"
 #include "checkpoint_fixture.hpp"
 
 namespace {
@@ -34,74 +35,34 @@ std::vector<std::string> batch97() {
     return nlohmann::json::parse(file).get<std::vector<std::string>>();
 }
 
-struct tape_t {
-    std::string data;
-    std::vector<std::size_t> offsets {0};
-    explicit tape_t(std::vector<std::string> const &texts) {
-        for (auto const &text : texts) data += text, offsets.push_back(data.size());
-    }
-};
-
 /** What one item answered, as bytes. */
 struct item_t {
     std::string embedding, states, vectors;
     bool operator==(item_t const &) const = default;
 };
 
-enum surfaces_t { embeddings_k = 1, states_k = 2, vectors_k = 4, all_k = 7 };
-
-class encoder_t {
-    uform_executor_t executor_ = nullptr;
-    uform_arena_t arena_ = nullptr;
-
+class encoder_t : public caller_t {
   public:
-    uform_outcome_t outcome {};
     uform_text_encode_stats_t stats {};
 
-    explicit encoder_t(std::size_t threads) {
-        if (threads) {
-            uform_executor_for_ram_t make {};
-            make.executor = &executor_, make.outcome = &outcome, make.threads = threads;
-            uform_executor_for_ram(&make);
-        }
-        uform_arena_init_t make {};
-        make.arena = &arena_, make.executor = executor_, make.outcome = &outcome;
-        uform_arena_init(&make);
-        EXPECT_EQ(outcome.status, uform_status_success_k);
-    }
-    ~encoder_t() {
-        uform_arena_free(arena_);
-        uform_executor_free(executor_);
-    }
+    using caller_t::caller_t;
 
     std::vector<item_t> encode(uform_model_t model, std::vector<std::string> const &texts, int surfaces = all_k,
                                uform_completion_t completion = uform_completion_blocking_k) {
-        tape_t const tape(texts);
-        uform_text_encode_t call {};
-        uform_rows_t embeddings {};
-        uform_rows_tape_t states {}, vectors {};
-        call.model = model, call.executor = executor_, call.outcome = &outcome, call.completion = completion;
-        call.texts.data = tape.data.data(), call.texts.offsets = tape.offsets.data(), call.count = texts.size();
-        call.embeddings = surfaces & embeddings_k ? &embeddings : nullptr;
-        call.states = surfaces & states_k ? &states : nullptr;
-        call.token_vectors = surfaces & vectors_k ? &vectors : nullptr;
-        call.arena = arena_, call.stats = &stats;
-        uform_text_encode(&call);
-        uform_outcome_wait(&outcome);
-        EXPECT_EQ(outcome.status, uform_status_success_k) << outcome.message << ": " << outcome.detail;
+        text_tape_t const tape(texts);
+        text_outputs_t outputs;
+        uform_text_encode_t call = outputs.ask(model, tape, surfaces);
+        EXPECT_TRUE(make(uform_text_encode, call, completion)) << outcome.message << ": " << outcome.detail;
+        stats = outputs.stats;
+        auto const &[embeddings, states, vectors, _] = outputs;
         std::vector<item_t> items(texts.size());
         for (std::size_t i = 0; i < items.size(); ++i) {
-            if (call.embeddings) items[i].embedding = rows(embeddings, i, i + 1);
-            if (call.states) items[i].states = rows(states, states.offsets[i], states.offsets[i + 1]);
-            if (call.token_vectors) items[i].vectors = rows(vectors, vectors.offsets[i], vectors.offsets[i + 1]);
+            if (call.embeddings) items[i].embedding = bytes_of_rows(embeddings, i, i + 1);
+            if (call.states) items[i].states = bytes_of_rows(states, states.offsets[i], states.offsets[i + 1]);
+            if (call.token_vectors)
+                items[i].vectors = bytes_of_rows(vectors, vectors.offsets[i], vectors.offsets[i + 1]);
         }
         return items;
-    }
-
-  private:
-    template <typename view_>
-    static std::string rows(view_ const &view, std::size_t first, std::size_t last) {
-        return {static_cast<char const *>(view.data) + first * view.stride, (last - first) * view.stride};
     }
 };
 
@@ -235,19 +196,13 @@ TEST_F(encode_unit, every_class_agrees_with_serial) {
 TEST_F(encode_unit, dimensions_are_renormalized_prefixes) {
     encoder_t encoder(1);
     std::vector<item_t> const whole = encoder.encode(model, {texts[0]}, embeddings_k);
-    tape_t const tape({texts[0]});
-    uform_outcome_t outcome;
-    uform_arena_t arena = nullptr;
-    uform_arena_init_t make {};
-    make.arena = &arena, make.outcome = &outcome;
-    uform_arena_init(&make);
-    uform_text_encode_t call {};
-    uform_rows_t rows {};
-    call.model = model, call.outcome = &outcome, call.texts.data = tape.data.data(),
-    call.texts.offsets = tape.offsets.data();
-    call.count = 1, call.dimensions = 64, call.embeddings = &rows, call.arena = arena;
-    uform_text_encode(&call);
-    ASSERT_EQ(outcome.status, uform_status_success_k) << outcome.message;
+    text_tape_t const tape({texts[0]});
+    caller_t caller;
+    text_outputs_t outputs;
+    uform_rows_t const &rows = outputs.embeddings;
+    uform_text_encode_t call = outputs.ask(model, tape, embeddings_k);
+    call.dimensions = 64;
+    ASSERT_TRUE(caller.make(uform_text_encode, call)) << caller.outcome.message;
     ASSERT_EQ(rows.columns, 64u);
     double squares = 0;
     for (std::size_t i = 0; i < 64; ++i)
@@ -256,9 +211,8 @@ TEST_F(encode_unit, dimensions_are_renormalized_prefixes) {
         EXPECT_NEAR(static_cast<float const *>(rows.data)[i], floats(whole[0].embedding)[i] / std::sqrt(squares),
                     4 * 0x1p-24);
     call.dimensions = hidden_k + 1;
-    uform_text_encode(&call);
-    EXPECT_EQ(outcome.status, uform_status_shape_mismatch_k);
-    uform_arena_free(arena);
+    caller.make(uform_text_encode, call);
+    EXPECT_EQ(caller.outcome.status, uform_status_shape_mismatch_k);
 }
 
 } // namespace

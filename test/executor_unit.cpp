@@ -49,7 +49,6 @@ struct started_t {
 TEST(executor, default_made_is_the_calling_thread) {
     executor_t alone;
     EXPECT_EQ(alone.threads(), 1u);
-    EXPECT_FALSE(alone.can_defer());
     EXPECT_EQ(alone.wide_lane().width(), 1u);
     std::thread::id where;
     alone.for_workers([&](std::size_t worker) {
@@ -238,7 +237,6 @@ TEST(executor, deferred_calls_run_while_the_caller_does_nothing) {
     for (std::size_t threads : {1, 3}) {
         started_t started(threads);
         executor_t &executor = started.executor;
-        EXPECT_TRUE(executor.can_defer());
         std::atomic<std::size_t> done {0};
         std::size_t unguarded = 0, submitted = 0;
         for (std::size_t round = 0; round < scaled(2000); ++round) {

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "caller_fixture.hpp"
 #include "checkpoint_fixture.hpp"
 #include "watched_allocations.hpp"
 
@@ -72,28 +73,19 @@ bool is_poisoned(output_ const &output) {
     return std::memcmp(&output, &poisoned, sizeof(output)) == 0;
 }
 
-struct tape_t {
-    std::string data;
-    std::vector<std::size_t> offsets {0};
-    explicit tape_t(std::vector<std::string> const &texts) {
-        for (auto const &text : texts) data += text, offsets.push_back(data.size());
-    }
-    uform_tape_view_t view() const { return {data.data(), offsets.data(), uform_scalar_u8_k}; }
-    std::size_t count() const { return offsets.size() - 1; }
-};
-
 /** One text that every executor takes whole, on all of its threads, and enough short ones for many chunks. */
-tape_t mixed_texts() {
+text_tape_t mixed_texts() {
     std::vector<std::string> texts {std::string(400, 'w')};
     for (int i = 0; i < 60; ++i) texts.push_back("text number " + std::to_string(i * 7919));
     texts.emplace_back();
-    return tape_t(texts);
+    return text_tape_t(texts);
 }
 
 model_options_t model_options() {
     model_options_t options;
     options.geometry = {128, 1, 512};
     options.token_width = 32;
+    options.decoder = true, options.choice_groups = 2;
     return options;
 }
 
@@ -102,7 +94,8 @@ struct world_t {
     checkpoint_fixture_t checkpoint {model_options()};
     std::string bytes = read_file(checkpoint.path());
     uform_model_t model = checkpoint.load();
-    ~world_t() { uform_model_free(model); }
+    uform_model_t quantized = checkpoint.load(nullptr, 0, uform_scalar_e4m3_k);
+    ~world_t() { uform_model_free(model), uform_model_free(quantized); }
 };
 world_t &world() {
     static world_t world;
@@ -149,50 +142,102 @@ class scene_t {
 
 /** Texts through a model. */
 class encode_scene_t : public scene_t {
-    tape_t const tape_ = mixed_texts();
+    text_tape_t const tape_ = mixed_texts();
     uform_executor_t executor_;
     uform_arena_t arena_ = make_arena(executor_);
     uform_model_t model_;
-    uform_rows_t embeddings_;
-    uform_rows_tape_t states_, vectors_;
-    uform_text_encode_stats_t stats_;
+    text_outputs_t outputs_;
     int surfaces_;
     uform_completion_t completion_;
 
   public:
-    enum surfaces_t { embeddings_k = 1, states_k = 2, vectors_k = 4, all_k = 7 };
-
     explicit encode_scene_t(uform_executor_t executor, int surfaces = all_k, uform_completion_t completion = 0,
                             uform_model_t model = world().model)
         : executor_(executor), model_(model), surfaces_(surfaces), completion_(completion) {}
     ~encode_scene_t() override { uform_arena_free(arena_), uform_executor_free(executor_); }
 
     void call(refusals_t refusals) override {
-        poison(embeddings_), poison(states_), poison(vectors_), poison(stats_);
-        uform_text_encode_t call {};
-        call.model = model_, call.executor = executor_, call.outcome = &outcome, call.completion = completion_;
-        call.texts = tape_.view(), call.count = tape_.count(), call.arena = arena_, call.stats = &stats_;
-        call.embeddings = surfaces_ & embeddings_k ? &embeddings_ : nullptr;
-        call.states = surfaces_ & states_k ? &states_ : nullptr;
-        call.token_vectors = surfaces_ & vectors_k ? &vectors_ : nullptr;
+        poison(outputs_);
+        uform_text_encode_t call = outputs_.ask(model_, tape_, surfaces_);
+        call.executor = executor_, call.outcome = &outcome, call.completion = completion_, call.arena = arena_;
         invoke(uform_text_encode, call, refusals);
     }
-    bool untouched() const override {
-        return is_poisoned(embeddings_) && is_poisoned(states_) && is_poisoned(vectors_) && is_poisoned(stats_);
+    bool untouched() const override { return is_poisoned(outputs_); }
+    std::string answer() override { return std::to_string(outputs_.stats.tokens) + outputs_.bytes(surfaces_); }
+};
+
+/** A byte for each text, of up to seventy legal ones; some have none. */
+class choose_scene_t : public scene_t {
+    text_tape_t const texts_ = mixed_texts();
+    text_tape_t choices_;
+    std::vector<std::uint32_t> groups_;
+    uform_executor_t executor_;
+    uform_arena_t arena_ = make_arena(executor_);
+    uform_rows_tape_t probabilities_;
+    uform_text_choose_stats_t stats_;
+    uform_completion_t completion_;
+
+  public:
+    explicit choose_scene_t(std::size_t threads, uform_completion_t completion = 0)
+        : executor_(make_executor(threads)), completion_(completion) {
+        for (std::size_t i = 0; i < texts_.count(); ++i) {
+            std::string legal;
+            for (std::size_t byte = 0; byte < i * 29 % 71; ++byte) legal.push_back(char(byte * 3 + i));
+            choices_.append(legal), groups_.push_back(i % 2);
+        }
     }
-    std::string answer() override {
-        std::string bytes = std::to_string(stats_.tokens);
-        auto const add = [&](auto const &rows) { bytes.append((char const *)rows.data, rows.count * rows.stride); };
-        if (surfaces_ & embeddings_k) add(embeddings_);
-        if (surfaces_ & states_k) add(states_);
-        if (surfaces_ & vectors_k) add(vectors_);
-        return bytes;
+    ~choose_scene_t() override { uform_arena_free(arena_), uform_executor_free(executor_); }
+
+    void call(refusals_t refusals) override {
+        poison(probabilities_), poison(stats_);
+        uform_text_choose_t call {};
+        call.model = world().model, call.executor = executor_, call.outcome = &outcome, call.completion = completion_;
+        call.texts = texts_.view(), call.choices = choices_.view(), call.temperature_groups = groups_.data();
+        call.count = texts_.count(), call.probabilities = &probabilities_, call.arena = arena_, call.stats = &stats_;
+        invoke(uform_text_choose, call, refusals);
     }
+    bool untouched() const override { return is_poisoned(probabilities_) && is_poisoned(stats_); }
+    std::string answer() override { return std::to_string(stats_.tokens) + bytes_of_rows(probabilities_); }
+};
+
+/** Documents shorter and longer than a block of staged rows, of a width that kernels stage as well. Rows are so wide that
+ *  every claim of theirs opens a block of scratch of its own. */
+class rerank_scene_t : public scene_t {
+    static constexpr std::size_t tokens_k = 70, width_k = 521;
+    uform_scalar_t scalar_;
+    std::vector<std::size_t> offsets_ {0};
+    std::string query_, documents_;
+    uform_executor_t executor_;
+    uform_arena_t arena_ = make_arena(executor_);
+    uform_rows_t scores_;
+    uform_completion_t completion_;
+
+  public:
+    rerank_scene_t(std::size_t threads, uform_scalar_t scalar, uform_completion_t completion = 0)
+        : scalar_(scalar), query_(drawn_vectors(tokens_k * width_k, scalar)), executor_(make_executor(threads)),
+          completion_(completion) {
+        for (std::size_t rows : {1, 300, 7, 256, 64, 2}) offsets_.push_back(offsets_.back() + rows);
+        documents_ = drawn_vectors(offsets_.back() * width_k, scalar);
+    }
+    ~rerank_scene_t() override { uform_arena_free(arena_), uform_executor_free(executor_); }
+
+    void call(refusals_t refusals) override {
+        poison(scores_);
+        std::size_t const stride = width_k * uform_scalar_bytes(scalar_);
+        uform_rerank_t call {};
+        call.executor = executor_, call.outcome = &outcome, call.completion = completion_;
+        call.query = {query_.data(), tokens_k, width_k, stride, scalar_};
+        call.documents = {documents_.data(), offsets_.back(), width_k, stride, scalar_, offsets_.data()};
+        call.count = offsets_.size() - 1, call.scores = &scores_, call.arena = arena_;
+        invoke(uform_rerank, call, refusals);
+    }
+    bool untouched() const override { return is_poisoned(scores_); }
+    std::string answer() override { return bytes_of_rows(scores_); }
 };
 
 /** What the shared model, or another, answers on an executor that is handed over. */
 std::string encode_on(uform_executor_t executor, uform_model_t model = world().model) {
-    encode_scene_t scene(executor, encode_scene_t::embeddings_k, uform_completion_blocking_k, model);
+    encode_scene_t scene(executor, embeddings_k, uform_completion_blocking_k, model);
     scene.call({});
     EXPECT_EQ(scene.outcome.status, uform_status_success_k) << scene.outcome.message;
     return scene.answer();
@@ -237,14 +282,16 @@ class load_scene_t : public scene_t {
     uform_executor_t executor_;
     uform_model_t model_ = nullptr;
     uform_completion_t completion_;
+    uform_scalar_t quantization_;
     std::string bytes_; // empty: from the file
     std::size_t offset_ = 0;
 
   public:
-    explicit load_scene_t(std::size_t threads, uform_completion_t completion = 0)
-        : executor_(make_executor(threads)), completion_(completion) {}
-    load_scene_t(std::size_t threads, std::size_t offset)
-        : executor_(make_executor(threads)), completion_(0), bytes_(offset, ' '), offset_(offset) {
+    explicit load_scene_t(std::size_t threads, uform_completion_t completion = 0, uform_scalar_t quantization = 0)
+        : executor_(make_executor(threads)), completion_(completion), quantization_(quantization) {}
+    load_scene_t(std::size_t threads, std::size_t offset, uform_scalar_t quantization = 0)
+        : executor_(make_executor(threads)), completion_(0), quantization_(quantization), bytes_(offset, ' '),
+          offset_(offset) {
         bytes_ += world().bytes;
     }
     ~load_scene_t() override { uform_model_free(model_), uform_executor_free(executor_); }
@@ -253,9 +300,10 @@ class load_scene_t : public scene_t {
         poison(model_);
         uform_model_load_ram_t call {};
         call.model = &model_, call.executor = executor_, call.outcome = &outcome, call.completion = completion_;
-        call.path = view(world().checkpoint.path());
+        call.path = view(world().checkpoint.path()), call.quantization = quantization_;
         uform_model_load_ram_buffer_t from_bytes {};
         from_bytes.model = &model_, from_bytes.executor = executor_, from_bytes.outcome = &outcome;
+        from_bytes.quantization = quantization_;
         from_bytes.buffer = {bytes_.data() + offset_, bytes_.size() - offset_};
         if (bytes_.empty())
             invoke(uform_model_load_ram, call, refusals);
@@ -297,8 +345,9 @@ struct run_t {
     uform_executor_t executor;
     uform_objective_t objective;
     uform_trainer_t trainer = nullptr;
-    tape_t contents {{"one", "two", "three", "a text that is cut, being longer than a row of the batch", "five", "six",
-                      "uno", "dos", "tres", "cuatro", "cinco", "seis"}};
+    text_tape_t contents {{"one", "two", "three", "a text that is cut, being longer than a row of the batch", "five",
+                           "six", "uno", "dos", "tres", "cuatro", "cinco", "seis"}};
+    uform_rows_tape_t token_vectors {}; // of joint steps, which train by late interaction too
 
     explicit run_t(std::size_t threads, uform_objective_t objective = uform_objective_joint_k,
                    uform_cpu_class_t cpu_class = 0)
@@ -317,32 +366,43 @@ struct run_t {
         call.contrastive.pair_loss = uform_pair_loss_form_softmax_k;
         call.contrastive.matryoshka_dimensions = widths, call.contrastive.matryoshka_dimensions_count = 2;
         call.regularizers.coding_rate_weight = 0.02f, call.regularizers.lipschitz_weight = 0.01f;
+        call.choices.weight = 0.5f, call.choices.brier_weight = 1, call.batch.max_choices_per_item = 2;
+        if (objective == uform_objective_joint_k) call.late_interaction.weight = 0.5f;
         call.schedule.steps = 8;
         std::string const query = "query: ", document = "document: ";
         call.query_prefix = view(query), call.document_prefix = view(document);
         invoke(uform_trainer_init_ram, call, refusals);
     }
-    /** Pairs attract, each item's neighbour repels it, and one pair of items is left out. */
+    /** Pairs attract, each item's neighbour repels it, one pair of items is left out, and every third item chooses. */
     void step(uform_outcome_t &outcome, refusals_t refusals = {}, uform_rows_t *embeddings = nullptr,
               uform_arena_t arena = nullptr, uform_trainer_step_stats_t *stats = nullptr,
               uform_completion_t completion = 0) {
         std::size_t const count = contents.count();
         std::vector<std::size_t> offsets, ignore_offsets(count + 1, 1);
         std::vector<std::uint32_t> attract, repel, bags;
+        std::vector<uform_late_interaction_side_t> sides;
         ignore_offsets[0] = 0;
         std::uint32_t const ignored[] = {5};
         for (std::uint32_t i = 0; i < count; ++i) {
             attract.push_back(std::uint32_t((i + count / 2) % count)), repel.push_back(std::uint32_t((i + 1) % count));
-            offsets.push_back(i), bags.push_back(i / 2);
+            offsets.push_back(i), bags.push_back(i / 2), sides.push_back(std::int32_t(i % 4));
         }
         offsets.push_back(count);
+        std::vector<std::size_t> choice_offsets {0};
+        for (std::size_t i = 0; i < count; ++i) choice_offsets.push_back(choice_offsets[i] + (i % 3 ? 0 : 2));
+        std::string legal;
+        std::vector<float> targets;
+        for (std::size_t i = 0; i < count; i += 3) legal += "yn", targets.insert(targets.end(), {0.25f, 0.75f});
         uform_trainer_step_t call {};
         call.trainer = trainer, call.executor = executor, call.outcome = &outcome, call.completion = completion;
+        call.choices = {legal.data(), choice_offsets.data(), uform_scalar_u8_k};
+        call.choice_targets = {targets.data(), choice_offsets.data(), uform_scalar_f32_k};
         call.count = count, call.contents = contents.view(), call.bags = bags.data();
         call.relations.attract = {offsets.data(), attract.data(), nullptr};
         call.relations.repel = {offsets.data(), repel.data(), nullptr};
         call.relations.ignore = {ignore_offsets.data(), ignored, nullptr};
-        call.embeddings = embeddings, call.arena = arena, call.stats = stats;
+        call.embeddings = embeddings, call.arena = arena, call.stats = stats, call.sides = sides.data();
+        if (objective == uform_objective_joint_k && embeddings) call.token_vectors = &token_vectors;
         invoke(uform_trainer_step, call, refusals);
     }
     void save(uform_outcome_t &outcome, std::string const &path, bool moments = true, refusals_t refusals = {}) {
@@ -406,15 +466,18 @@ class step_scene_t : public scene_t {
     }
     ~step_scene_t() override { uform_arena_free(arena_); }
     void call(refusals_t refusals) override {
-        poison(embeddings_), poison(stats_);
+        poison(embeddings_), poison(stats_), poison(run_.token_vectors);
         run_.step(outcome, refusals, run_.objective == uform_objective_masked_k ? nullptr : &embeddings_, arena_,
                   &stats_, completion_);
     }
-    bool untouched() const override { return is_poisoned(embeddings_) && is_poisoned(stats_); }
+    bool untouched() const override {
+        return is_poisoned(embeddings_) && is_poisoned(stats_) && is_poisoned(run_.token_vectors);
+    }
     std::string answer() override {
         std::string bytes(reinterpret_cast<char const *>(&stats_), sizeof(stats_));
-        if (run_.objective != uform_objective_masked_k)
-            bytes.append((char const *)embeddings_.data, embeddings_.count * embeddings_.stride);
+        if (run_.objective != uform_objective_masked_k) bytes += bytes_of_rows(embeddings_);
+        if (run_.objective == uform_objective_joint_k)
+            bytes.append((char const *)run_.token_vectors.data, run_.token_vectors.count * run_.token_vectors.stride);
         return bytes + run_.saved();
     }
 };
@@ -466,6 +529,7 @@ bool can_place() {
 
 std::vector<verb_t> verbs() {
     constexpr uform_completion_t queued = uform_completion_queued_k;
+    constexpr uform_scalar_t e4m3 = uform_scalar_e4m3_k;
     std::vector<verb_t> rows {
         row<executor_scene_t>("executor_for_ram_1", std::size_t(1)),
         row<executor_scene_t>("executor_for_ram_3", std::size_t(3)),
@@ -474,13 +538,22 @@ std::vector<verb_t> verbs() {
         row<load_scene_t>("model_load_ram_3_queued", std::size_t(3), queued),
         row<load_scene_t>("model_load_ram_buffer", std::size_t(2), std::size_t(32)),
         row<load_scene_t>("model_load_ram_buffer_unaligned", std::size_t(0), std::size_t(33)),
-        encode_row("text_encode_embeddings", 0, encode_scene_t::embeddings_k),
-        encode_row("text_encode_states", 0, encode_scene_t::states_k),
-        encode_row("text_encode_token_vectors", 0, encode_scene_t::vectors_k),
-        encode_row("text_encode_all_1", 1, encode_scene_t::all_k),
-        encode_row("text_encode_all_1_queued", 1, encode_scene_t::all_k, queued),
-        encode_row("text_encode_all_3", 3, encode_scene_t::all_k),
-        encode_row("text_encode_all_3_queued", 3, encode_scene_t::all_k, queued),
+        row<load_scene_t>("model_load_ram_e4m3", std::size_t(0), 0, e4m3),
+        row<load_scene_t>("model_load_ram_e4m3_3_queued", std::size_t(3), queued, e4m3),
+        row<load_scene_t>("model_load_ram_buffer_e4m3", std::size_t(2), std::size_t(32), e4m3),
+        row<load_scene_t>("model_load_ram_buffer_e4m3_unaligned", std::size_t(0), std::size_t(33), e4m3),
+        encode_row("text_encode_embeddings", 0, embeddings_k),
+        encode_row("text_encode_states", 0, states_k),
+        encode_row("text_encode_token_vectors", 0, vectors_k),
+        encode_row("text_encode_all_1", 1, all_k),
+        encode_row("text_encode_all_1_queued", 1, all_k, queued),
+        encode_row("text_encode_all_3", 3, all_k),
+        encode_row("text_encode_all_3_queued", 3, all_k, queued),
+        {"text_encode_e4m3",
+         [] { return std::make_unique<encode_scene_t>(make_executor(2), all_k, 0, world().quantized); }},
+        row<choose_scene_t>("text_choose_alone", std::size_t(0)),
+        row<choose_scene_t>("text_choose_3", std::size_t(3)),
+        row<choose_scene_t>("text_choose_3_queued", std::size_t(3), queued),
         row<init_scene_t>("trainer_init_ram_fresh", std::size_t(2), start_t::fresh_k),
         row<init_scene_t>("trainer_init_ram_warm", std::size_t(0), start_t::warm_k),
         row<init_scene_t>("trainer_init_ram_resume", std::size_t(0), start_t::resume_k),
@@ -499,15 +572,21 @@ std::vector<verb_t> verbs() {
         row<drain_scene_t>("executor_drain"),
     };
     rows[rows.size() - 1].allocates = rows[rows.size() - 2].allocates = false;
+    for (uform_scalar_t scalar : {uform_scalar_f32_k, uform_scalar_f16_k, uform_scalar_bf16_k, uform_scalar_i8_k}) {
+        std::string const name = std::string("rerank_") + uform_scalar_name(scalar);
+        rows.push_back(row<rerank_scene_t>(name + "_alone", std::size_t(0), scalar));
+        rows.push_back(row<rerank_scene_t>(name + "_3", std::size_t(3), scalar));
+        rows.push_back(row<rerank_scene_t>(name + "_3_queued", std::size_t(3), scalar, queued));
+    }
     for (uform_cpu_class_t cpu_class = 1; cpu_class < 64; ++cpu_class)
         if (uform_capabilities().cpu_classes >> cpu_class & 1) {
             std::string name = std::string("text_encode_") + uform_cpu_class_name(cpu_class);
             std::replace(name.begin(), name.end(), '-', '_');
-            rows.push_back(encode_row(name, 2, encode_scene_t::all_k, 0, cpu_class));
+            rows.push_back(encode_row(name, 2, all_k, 0, cpu_class));
         }
     if (can_place()) {
         rows.push_back(row<executor_scene_t>("executor_for_ram_placed", std::size_t(2), true));
-        rows.push_back(encode_row("text_encode_placed", 2, encode_scene_t::all_k, 0, 0, true));
+        rows.push_back(encode_row("text_encode_placed", 2, all_k, 0, 0, true));
     }
     return rows;
 }

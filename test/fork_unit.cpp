@@ -11,7 +11,9 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -142,5 +144,62 @@ TEST(fork, child_waits_for_no_call_of_the_parent) {
     EXPECT_EQ(uform_outcome_wait(&queued), uform_status_success_k);
     EXPECT_EQ(queued.item, SIZE_MAX);
 }
+
+TEST(fork, a_handler_that_forks_ends_the_call_in_the_child) {
+    handles_t handles;
+    pid_t child = -1;
+    std::string const texts(600 * 64, 'u');
+    std::vector<std::size_t> offsets;
+    for (std::size_t i = 0; i <= 600; ++i) offsets.push_back(i * 64);
+    uform_rows_t rows {};
+    uform_text_encode_t call {};
+    std::thread::id const caller = std::this_thread::get_id();
+    struct once_t {
+        pid_t *child;
+        std::thread::id caller;
+        static bool fork_once(std::size_t, std::size_t, void *self) {
+            once_t &once = *static_cast<once_t *>(self);
+            if (*once.child >= 0 || std::this_thread::get_id() != once.caller) return true;
+            return *once.child = ::fork(), true;
+        }
+    } once {&child, caller};
+    call.model = handles.model, call.executor = handles.executor, call.outcome = &handles.outcome;
+    call.texts = {texts.data(), offsets.data(), uform_scalar_u8_k}, call.count = 600, call.embeddings = &rows;
+    call.arena = handles.arena, call.progress = {once_t::fork_once, &once};
+    uform_text_encode(&call);
+    if (child == 0) { // past the call, as a handler's careless host would be
+        ::alarm(60);
+        bool const refused = handles.outcome.status == uform_status_unsupported_k &&
+                             std::strstr(handles.outcome.message, "was forked by the call's progress handler");
+        ::_exit(refused ? 0 : 1);
+    }
+    ASSERT_GT(child, 0) << "no report came from the calling thread";
+    EXPECT_EQ(handles.outcome.status, uform_status_success_k) << handles.outcome.message;
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+#if defined(__linux__)
+TEST(fork, a_child_with_its_parents_process_number_is_told_apart) {
+    int const failed = in_child([] {
+        if (::unshare(CLONE_NEWPID) != 0) return 77;
+        return in_child([] { // process 1
+            if (::getpid() != 1) return 1;
+            handles_t handles;
+            std::string const expected = encode(handles, handles.executor);
+            if (expected.empty()) return 2;
+            if (::unshare(CLONE_NEWPID) != 0) return 77;
+            return in_child([&] { // process 1 again
+                if (::getpid() != 1) return 3;
+                if (!encode(handles, handles.executor).empty()) return 4;
+                return handles.outcome.status == uform_status_unsupported_k ? 0 : 5;
+            });
+        });
+    });
+    if (failed == 77) GTEST_SKIP() << "SKIPPED: this user may not make namespaces of processes";
+    EXPECT_EQ(failed, 0);
+}
+#endif
 
 } // namespace

@@ -35,8 +35,8 @@ wide_ run(std::vector<wide_> const &x, std::vector<wide_> &gradient) {
     kit_t::pack(x.data() + weight_k, 0, 256, w);
     kit_t::pack_transposed(x.data() + weight_k, transposed);
     covered_t<wide_> covered;
-    covered.count = 3, covered.tokens = covered_k, covered.targets = targets_k;
-    covered.states = x.data() + states_k, covered.hidden = hidden_k, covered.scale = scale_k;
+    covered.decoded = {3, covered_k, x.data() + states_k, hidden_k}, covered.targets = targets_k;
+    covered.scale = scale_k;
     gradient.assign(count_k, wide_(0));
     return masked_head(kit, lane, decoder_weights_t<wide_> {w, transposed, x.data() + bias_k},
                        decoder_gradients_t<wide_> {gradient.data() + weight_k, gradient.data() + bias_k}, covered,

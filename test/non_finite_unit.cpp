@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "caller_fixture.hpp"
 #include "checkpoint_fixture.hpp"
 
 namespace {
@@ -47,52 +48,25 @@ uform_model_t load_scaled(char const *norm, float scale) {
     return model;
 }
 
-class encoder_t {
-    uform_executor_t executor_ = nullptr;
-    uform_arena_t arena_ = nullptr;
+class encoder_t : public caller_t {
     uform_model_t model_;
 
   public:
-    enum surfaces_t { embeddings_k = 1, states_k = 2, vectors_k = 4, all_k = 7 };
-    uform_outcome_t outcome {};
     bool untouched = false; // of the last call
 
-    encoder_t(std::size_t threads, uform_model_t model) : model_(model) {
-        uform_executor_for_ram_t make {};
-        make.executor = &executor_, make.outcome = &outcome, make.threads = threads;
-        uform_executor_for_ram(&make);
-        uform_arena_init_t init {&arena_, executor_, &outcome};
-        uform_arena_init(&init);
-    }
-    ~encoder_t() { uform_arena_free(arena_), uform_executor_free(executor_); }
+    encoder_t(std::size_t threads, uform_model_t model) : caller_t(threads), model_(model) {}
 
     /** Everything asked for, as bytes; empty where the call failed. */
     std::string encode(std::vector<std::string> const &texts, int surfaces, uform_scalar_t scalar) {
-        std::string data, answer;
-        std::vector<std::size_t> offsets {0};
-        for (auto const &text : texts) data += text, offsets.push_back(data.size());
-        struct outputs_t {
-            uform_rows_t embeddings;
-            uform_rows_tape_t states, vectors;
-            uform_text_encode_stats_t stats;
-        } outputs, poisoned;
+        text_tape_t const tape(texts);
+        text_outputs_t outputs, poisoned;
         std::memset(static_cast<void *>(&poisoned), 0x5a, sizeof(poisoned));
         std::memcpy(static_cast<void *>(&outputs), &poisoned, sizeof(poisoned));
-        uform_text_encode_t call {};
-        call.model = model_, call.executor = executor_, call.outcome = &outcome, call.arena = arena_;
-        call.texts = {data.data(), offsets.data(), uform_scalar_u8_k}, call.count = texts.size();
-        call.embeddings = surfaces & embeddings_k ? &outputs.embeddings : nullptr;
-        call.states = surfaces & states_k ? &outputs.states : nullptr;
-        call.token_vectors = surfaces & vectors_k ? &outputs.vectors : nullptr;
-        call.outputs_scalar = scalar, call.stats = &outputs.stats;
-        uform_text_encode(&call);
+        uform_text_encode_t call = outputs.ask(model_, tape, surfaces);
+        call.outputs_scalar = scalar;
+        bool const succeeded = make(uform_text_encode, call);
         untouched = std::memcmp(&outputs, &poisoned, sizeof(outputs)) == 0;
-        if (outcome.status != uform_status_success_k) return answer;
-        auto const add = [&](auto const &rows) { answer.append((char const *)rows.data, rows.count * rows.stride); };
-        if (call.embeddings) add(outputs.embeddings);
-        if (call.states) add(outputs.states);
-        if (call.token_vectors) add(outputs.vectors);
-        return answer;
+        return succeeded ? outputs.bytes(surfaces) : "";
     }
 };
 
@@ -105,7 +79,8 @@ std::vector<std::string> good_texts() {
 }
 
 /** Spoils each of a few items in turn; before and after, the good batch must have the same bits. */
-void expect_refused(uform_model_t model, int surfaces, uform_scalar_t scalar) {
+void expect_refused(uform_model_t model, int surfaces, uform_scalar_t scalar,
+                    char const *message = "the item's output is not finite", char const *detail = "") {
     std::vector<std::string> const good = good_texts();
     for (std::size_t threads : {1, 3}) {
         encoder_t encoder(threads, model);
@@ -116,7 +91,8 @@ void expect_refused(uform_model_t model, int surfaces, uform_scalar_t scalar) {
             texts[bad][texts[bad].size() / 2] = 'X';
             EXPECT_TRUE(encoder.encode(texts, surfaces, scalar).empty());
             EXPECT_EQ(encoder.outcome.status, uform_status_malformed_k);
-            EXPECT_STREQ(encoder.outcome.message, "the item's output is not finite");
+            EXPECT_STREQ(encoder.outcome.message, message);
+            EXPECT_STREQ(encoder.outcome.detail, detail);
             EXPECT_EQ(encoder.outcome.item, bad);
             EXPECT_TRUE(encoder.untouched);
             EXPECT_TRUE(encoder.encode(good, surfaces, scalar) == expected) << bad;
@@ -129,8 +105,8 @@ TEST(non_finite, activations_beyond_float_name_their_item) {
     // scale: beyond 3.4e38, which is infinite as BFloat16, then not a number once it meets a weight of either sign.
     uform_model_t const model = load_scaled("blocks.0.attention.norm", 3.2e37f);
     for (uform_scalar_t scalar : {uform_scalar_f32_k, uform_scalar_bf16_k, uform_scalar_f16_k, uform_scalar_i8_k})
-        for (int surfaces : {encoder_t::embeddings_k, encoder_t::states_k, encoder_t::vectors_k, encoder_t::all_k}) {
-            if (scalar == uform_scalar_i8_k && surfaces & encoder_t::states_k) continue; // not to be had
+        for (int surfaces : {embeddings_k, states_k, vectors_k, all_k}) {
+            if (scalar == uform_scalar_i8_k && surfaces & states_k) continue; // not to be had
             ASSERT_NO_FATAL_FAILURE(expect_refused(model, surfaces, scalar)) << scalar << " " << surfaces;
         }
     uform_model_free(model);
@@ -139,10 +115,11 @@ TEST(non_finite, activations_beyond_float_name_their_item) {
 TEST(non_finite, states_beyond_binary16_name_their_item) {
     // The same column of the states is up to 1e4 * sqrt(128) = 113,137, above the 65,504 that binary16 ends at.
     uform_model_t const model = load_scaled("norm", 1e4f);
-    ASSERT_NO_FATAL_FAILURE(expect_refused(model, encoder_t::states_k, uform_scalar_f16_k));
+    ASSERT_NO_FATAL_FAILURE(
+        expect_refused(model, states_k, uform_scalar_f16_k, "the item's output does not fit outputs_scalar", "f16"));
     encoder_t encoder(2, model);
-    EXPECT_FALSE(encoder.encode({"an X"}, encoder_t::states_k, uform_scalar_bf16_k).empty());
-    EXPECT_FALSE(encoder.encode({"an X"}, encoder_t::embeddings_k, uform_scalar_f16_k).empty()) << "unit rows fit";
+    EXPECT_FALSE(encoder.encode({"an X"}, states_k, uform_scalar_bf16_k).empty());
+    EXPECT_FALSE(encoder.encode({"an X"}, embeddings_k, uform_scalar_f16_k).empty()) << "unit rows fit";
     uform_model_free(model);
 }
 

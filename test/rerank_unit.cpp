@@ -18,58 +18,30 @@
 #include <nlohmann/json.hpp>
 
 #include <uform/encoder/classes.hpp>
-#include <uform/uform.h>
-#include <uform/utilities/rows.hpp>
+
+#include "caller_fixture.hpp"
 
 namespace {
 
 using namespace uform;
+using namespace uform::test;
 
 using rows_t = std::vector<std::vector<float>>;
-
-std::size_t bytes_of(uform_scalar_t scalar) {
-    return scalar == uform_scalar_f32_k ? 4 : scalar == uform_scalar_i8_k ? 1 : 2;
-}
 
 /** Rows as a caller may keep them: of any scalar, with a gap of NaN (or -128) behind each, behind rows that no item owns. */
 struct stored_t {
     uform_scalar_t scalar;
     std::size_t width, gap, count = 0;
-    std::vector<std::uint8_t> bytes;
+    std::string bytes;
     rows_t values; // what was stored, widened
 
     stored_t(uform_scalar_t scalar, std::size_t width, std::size_t gap) : scalar(scalar), width(width), gap(gap) {}
-    std::size_t stride() const { return (width + gap) * bytes_of(scalar); }
+    std::size_t stride() const { return (width + gap) * uform_scalar_bytes(scalar); }
 
-    void put(float x) {
-        std::uint8_t raw[4];
-        switch (scalar) {
-        case uform_scalar_f32_k:
-            std::memcpy(raw, &x, 4);
-            break;
-        case uform_scalar_bf16_k: {
-            bf16_t const narrow = round_to_bf16(x);
-            std::memcpy(raw, &narrow, 2), x = widen(narrow);
-            break;
-        }
-        case uform_scalar_f16_k: {
-            std::uint16_t const narrow = round_to_f16(x);
-            std::memcpy(raw, &narrow, 2), x = widen_f16(narrow);
-            break;
-        }
-        default: {
-            std::int8_t const narrow = std::int8_t(std::isfinite(x) ? std::lround(127 * x) : -128);
-            std::memcpy(raw, &narrow, 1), x = float(narrow);
-        }
-        }
-        bytes.insert(bytes.end(), raw, raw + bytes_of(scalar));
-        values.back().push_back(x);
-    }
     void append(std::vector<float> const &row) {
         values.emplace_back(), ++count;
-        for (float x : row) put(x);
-        for (std::size_t i = 0; i < gap; ++i) put(NAN);
-        values.back().resize(width);
+        for (float x : row) values.back().push_back(append_scalar(x, scalar, bytes));
+        for (std::size_t i = 0; i < gap; ++i) append_scalar(NAN, scalar, bytes);
     }
 };
 
@@ -79,44 +51,21 @@ struct documents_t {
     std::size_t items() const { return offsets.size() - 1; }
 };
 
-class reranker_t {
-    uform_executor_t executor_ = nullptr;
-    uform_arena_t arena_ = nullptr;
-
+class reranker_t : public caller_t {
   public:
-    uform_outcome_t outcome {};
-
-    explicit reranker_t(std::size_t threads = 0, uform_cpu_class_t cpu_class = uform_cpu_class_derived_k) {
-        if (threads) {
-            uform_executor_for_ram_t make {};
-            make.executor = &executor_, make.outcome = &outcome, make.threads = threads, make.cpu_class = cpu_class;
-            uform_executor_for_ram(&make);
-            EXPECT_EQ(outcome.status, uform_status_success_k) << outcome.message;
-        }
-        uform_arena_init_t make {};
-        make.arena = &arena_, make.executor = executor_, make.outcome = &outcome;
-        uform_arena_init(&make);
-        EXPECT_EQ(outcome.status, uform_status_success_k) << outcome.message;
-    }
-    ~reranker_t() {
-        uform_arena_free(arena_);
-        uform_executor_free(executor_);
-    }
+    using caller_t::caller_t;
 
     std::vector<float> score(stored_t const &query, documents_t const &documents,
                              uform_completion_t completion = uform_completion_blocking_k) {
         uform_rerank_t call {};
         uform_rows_t scores {};
-        call.executor = executor_, call.outcome = &outcome, call.completion = completion;
         call.query = {query.bytes.data(), query.count, query.width, query.stride(), query.scalar};
         call.documents = {documents.rows.bytes.data(), documents.rows.count,  documents.rows.width,
                           documents.rows.stride(),     documents.rows.scalar, documents.offsets.data()};
-        call.count = documents.items(), call.scores = &scores, call.arena = arena_;
-        uform_rerank(&call);
-        uform_outcome_wait(&outcome);
+        call.count = documents.items(), call.scores = &scores;
+        if (!make(uform_rerank, call, completion)) return {};
         float const *first = static_cast<float const *>(scores.data);
-        return outcome.status == uform_status_success_k ? std::vector<float>(first, first + scores.count)
-                                                        : std::vector<float>();
+        return {first, first + scores.count};
     }
 };
 
@@ -312,23 +261,18 @@ TEST(rerank, keeps_no_table_of_token_pairs) {
     std::vector<std::int8_t> const memory(count * rows * width, 1);
     std::vector<std::size_t> offsets;
     for (std::size_t i = 0; i <= count; ++i) offsets.push_back(i * rows);
-    uform_arena_t arena = nullptr;
-    uform_outcome_t outcome {};
-    uform_arena_init_t make {};
-    make.arena = &arena, make.outcome = &outcome;
-    uform_arena_init(&make);
+    caller_t caller;
     uform_rows_t scores {};
     uform_rerank_t call {};
-    call.outcome = &outcome, call.arena = arena, call.scores = &scores, call.count = count;
+    call.scores = &scores, call.count = count;
     call.query = {memory.data(), tokens, width, width, uform_scalar_i8_k};
     call.documents = {memory.data(), count * rows, width, width, uform_scalar_i8_k, offsets.data()};
     std::size_t const before = resident_peak();
-    uform_rerank(&call);
+    bool const succeeded = caller.make(uform_rerank, call);
     EXPECT_LT(resident_peak() - before, std::size_t(8) << 20);
-    ASSERT_EQ(outcome.status, uform_status_success_k) << outcome.message;
+    ASSERT_TRUE(succeeded) << caller.outcome.message;
     for (std::size_t i = 0; i < count; ++i)
         EXPECT_EQ(static_cast<float const *>(scores.data)[i], float(128 / (127.0 * 127))) << i;
-    uform_arena_free(arena);
 }
 
 } // namespace

@@ -60,6 +60,11 @@ TEST(rows_unit, refuses_what_is_not_finite) {
     EXPECT_FALSE(land_row(uform_scalar_f32_k, bad, 2, target));
     EXPECT_FALSE(land_row(uform_scalar_f16_k, large, 1, target));
     EXPECT_TRUE(land_row(uform_scalar_f32_k, large, 1, target));
+    // The largest BFloat16 is 2^128 - 2^120; halfway to 2^128 rounds to even, which is infinity.
+    float const beyond[] = {-0x1.ffp127f}, below[] = {0x1.fefffep127f};
+    EXPECT_FALSE(land_row(uform_scalar_bf16_k, beyond, 1, target));
+    EXPECT_TRUE(land_row(uform_scalar_bf16_k, below, 1, target));
+    EXPECT_TRUE(land_row(uform_scalar_f32_k, beyond, 1, target));
 }
 
 } // namespace

@@ -8,14 +8,17 @@
  *  Shared by the encode verbs:
  *  - Outputs are asked for by pointing at a view to fill. NULL skips the surface and its cost, and asking for more
  *    never changes the bits of the rest. Asking for none is `invalid_argument`, as is an output without an `arena`.
- *  - `embeddings` [count, dimensions] are rows of unit Euclidean length. `states` [tokens, hidden] are the tower's
+ *  - The arena must not hold what the call reads, as it is rewound first: `invalid_argument`.
+ *  - `embeddings` [count, dimensions] are rows of unit Euclidean length, to the rounding of what they land as; a row
+ *    that is all zeros has no direction, and stays zeros. `states` [tokens, hidden] are the tower's
  *    normalized rows, one per token. `token_vectors` [tokens, token_width] are unit rows for late interaction
  *    (ColBERT, arXiv:2004.12832), with the offsets of the states; `unsupported` where the model has no token head.
  *  - `dimensions` keeps the first so many columns of each embedding, scaled back to unit length (Matryoshka
  *    representations, arXiv:2205.13147). Zero: all. More than the model's is `shape_mismatch`.
  *  - `outputs_scalar`: f32, bf16, f16, or i8 for unit rows; zero: f32. States as i8 are `unsupported`.
- *  - An item without tokens is encoded as one PAD token: it has an ordinary embedding and one state row. No items at
- *    all succeed with zero rows. A longer item than the context is cut and counted.
+ *  - An item without tokens is encoded as one PAD token: it has an ordinary embedding and one state row. (Choosing puts
+ *    a MASK behind every text, so there an empty text is the MASK alone.) No items at all succeed with zero rows. A
+ *    longer item than the context is cut and counted.
  *  - One bad item fails the call with its index in `outcome.item`; NaN and infinity never land.
  */
 #ifndef UFORM_ENCODE_H_
@@ -195,7 +198,7 @@ typedef struct uform_rerank_t {
     uform_rows_tape_t documents;   /**< [document tokens, width], of the query's scalar and width */
     size_t count;                  /**< documents: `documents.offsets` has one more */
     uform_rows_t *scores;          /**< [count, 1], in the order of the documents; i8 inputs count as x / 127 */
-    uform_arena_t arena;           /**< not the one the inputs live in */
+    uform_arena_t arena;           /**< not the one the inputs live in: `invalid_argument` */
     uform_scalar_t outputs_scalar; /**< f32, bf16 or f16; zero: f32 */
     uform_progress_t progress;     /**< counts documents */
 } uform_rerank_t;

@@ -50,9 +50,8 @@ typedef struct uform_audio_shape_t {
 typedef struct uform_model_handle_t *uform_model_t;
 
 /** Maps a safetensors file and packs it, once, for one CPU class. While it loads, memory stays below the file's size
- *  plus the packed size. Fails with `io` where the file cannot be read, `malformed` where it breaks the format or holds
- *  non-finite weights (the message names the tensor) or is
- *  not a UForm 4 checkpoint. */
+ *  plus the packed size. Fails with `io` where the file cannot be read, `malformed` where it breaks the format, is not a
+ *  UForm 4 checkpoint, or holds weights that are not finite (`detail` names the tensor). */
 typedef struct uform_model_load_ram_t {
     uform_model_t *model;          /**< the new model; NULL on failure */
     uform_executor_t executor;     /**< packs in parallel; NULL: the calling thread */
@@ -61,9 +60,10 @@ typedef struct uform_model_load_ram_t {
     uform_bytes_view_t path;
     uform_scalar_t quantization;   /**< of the blocks' matrices: bf16 or e4m3; zero: bf16, as stored. E4M3 halves their
                                         memory and rounds, without scales, them and the activations they multiply */
-    uform_cpu_class_t cpu_class;   /**< a pin; zero: the executor's, or derived */
-    size_t const *memory_domains;  /**< NUMA nodes to place weights on; NULL: the executor's, else by first touch */
-    size_t memory_domains_count;
+    uform_cpu_class_t cpu_class;   /**< a pin, for every encode with this model, on whatever executor; zero: that of
+                                        `executor`, or derived */
+    size_t const *memory_domains;  /**< NUMA nodes to place weights on */
+    size_t memory_domains_count;   /**< zero: the executor's nodes, else by first touch */
     uform_progress_t progress;     /**< counts groups of matrices as they are packed */
 } uform_model_load_ram_t;
 UFORM_API void uform_model_load_ram(uform_model_load_ram_t *arguments);

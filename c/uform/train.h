@@ -160,14 +160,19 @@ typedef struct uform_contrastive_t {
 } uform_contrastive_t;
 
 /** How query items are scored against document items by their token vectors: the mean over query tokens of the largest
- *  inner product (MaxSim, arXiv:2004.12832). */
+ *  inner product (MaxSim, arXiv:2004.12832), hard, its gradient going to the token that won, of equals to the first.
+ *  A term beside the contrastive loss: it reads the same `relations`, rows being queries and columns documents, and the
+ *  same `negatives`, ambient weight and temperature groups, but learns a (t, b) of its own per group. Memory grows with
+ *  tokens and with pairs of a query token and a document, two bytes each, not with pairs of tokens. */
 typedef struct uform_late_interaction_t {
-    float weight;                         /**< of the loss; zero: no token head is trained */
+    float weight;                         /**< of the loss; zero: no token head is trained. `invalid_argument` above
+                                               zero where the objective is masked alone, which reads no relations */
     size_t width;                         /**< of a token vector, a multiple of 8; zero: 128 */
-    float inverse_temperature;            /**< t at the start, of every group; zero: 1 */
+    float inverse_temperature;            /**< t at the start, of every group, at most 100; zero: 1 */
     float bias;                           /**< b at the start, of every group */
     size_t max_query_span;                /**< tokens of a query that score, past the prefix; zero: 64 */
-    size_t max_query_tokens_per_device;   /**< query token rows of a step; zero: every segment's span */
+    size_t max_query_tokens_per_device;   /**< that score in a step; zero: every segment's span. More than it, or than
+                                               the two limits below, is `shape_mismatch`, dropped items counted too */
     size_t max_documents_per_device;      /**< document items of a step; zero: every segment */
     size_t max_document_tokens_per_device; /**< document token rows of a step; zero: the batch's tokens */
     uform_pair_loss_form_t pair_loss;
@@ -186,10 +191,13 @@ enum {
 UFORM_API char const *uform_late_interaction_side_name(uform_late_interaction_side_t side);
 UFORM_API uform_late_interaction_side_t uform_late_interaction_side_from_name(uform_bytes_view_t name);
 
-/** How answers of one byte are trained: cross-entropy against target probabilities, plus the Brier score (1950). */
+/** How answers of one byte are trained: cross-entropy against target probabilities, plus the Brier score (1950), read
+ *  where `uform_text_choose` reads them: at a MASK token behind the text, which gives up a byte for it where it fills a
+ *  row. The text before it is corrupted where the objective masks; the pool does not see the MASK. Inverse temperatures
+ *  scale the logits as they will when served and are not learned: `uform_eval --calibrate` fits them afterwards. */
 typedef struct uform_choices_t {
     float weight;              /**< of the term; zero: no decoder is trained by it */
-    float brier_weight;        /**< of the Brier score within the term */
+    float brier_weight;        /**< of the Brier score within the term; zero: the cross-entropy alone */
     size_t temperature_groups; /**< question types, each with an inverse temperature; zero: 1 */
 } uform_choices_t;
 
@@ -272,7 +280,7 @@ typedef struct uform_trainer_step_stats_t {
     float masked_video_loss;     /**< without its weight; zero where absent */
     float masked_audio_loss;     /**< without its weight; zero where absent */
     float late_interaction_loss; /**< with its weight; zero where absent */
-    float choices_loss;          /**< without its weight, over items that chose; zero where absent */
+    float choices_loss; /**< without its weight, with its Brier score, over items that chose; zero where absent */
     size_t truncated;            /**< items cut to a row, over the world */
     size_t dropped;              /**< items that found no room, over the world, since stats were last read */
     float gradient_norm;         /**< Euclidean, over all tensors, after the world's reduction */
@@ -295,17 +303,24 @@ typedef struct uform_trainer_step_t {
     uform_modality_t const *modalities; /**< [count]; one the batch shape leaves out is `unsupported`. NULL: all text */
     uform_tape_view_t contents;    /**< u8: a text or a whole file each */
     uint32_t const *bags;          /**< [count]; items of one bag share a device. NULL: each alone */
-    uint32_t const *temperature_groups; /**< [count], below the run's count of them. NULL: all zero */
-    uform_late_interaction_side_t const *sides; /**< [count]; NULL: none takes part */
-    uform_tape_view_t choices;     /**< u8: the legal bytes of each item; NULL offsets: none */
-    uform_tape_view_t choice_targets; /**< f32: a probability for each of `choices`, with equal offsets, summing to one
-                                           per item that chooses */
+    uint32_t const *temperature_groups; /**< [count], below `contrastive.temperature_groups` where pairs are scored, and
+                                             below `choices.temperature_groups` for items that choose. NULL: all zero */
+    uform_late_interaction_side_t const *sides; /**< [count], read where `late_interaction` has weight; NULL: none takes
+                                            part. A query without a token past the prefix is `invalid_argument` */
+    uform_tape_view_t choices; /**< u8: the legal bytes of each item, all different; an item may have none, and more
+                                        than `batch.max_choices_per_item` are `shape_mismatch`. NULL offsets: none.
+                                        `unsupported` where the run's `choices.weight` is zero */
+    uform_tape_view_t choice_targets; /**< f32: a probability for each of `choices`, with items as long, summing to one
+                                           within 1/256 per item that chooses */
     uform_relations_view_t relations; /**< read unless the objective is masked alone; a world without an attract edge is
                                            `invalid_argument` */
     uform_limits_t limits;         /**< of media files */
     uform_rows_t *embeddings;      /**< [count, hidden], as scored before the update, zeros for dropped items;
                                         `unsupported` where the objective is masked alone. NULL: not copied */
-    uform_arena_t arena;           /**< for `embeddings` */
+    uform_rows_tape_t *token_vectors; /**< of every token, as late interaction scored them before the update but for a
+                                           rounding to BFloat16; dropped items have no rows. `unsupported` where no
+                                           token head is trained. NULL: not copied */
+    uform_arena_t arena;           /**< for `embeddings` and `token_vectors`; it must not hold what the step reads */
     uform_scalar_t outputs_scalar; /**< f32, bf16, f16 or i8; zero: f32 */
     uform_trainer_step_stats_t *stats; /**< NULL: losses are not even read back */
 } uform_trainer_step_t;

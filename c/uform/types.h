@@ -10,6 +10,7 @@
  *    `uform_text_encode_t call = {0};` is the right start in C, and `{}` in C++.
  *  - The struct and everything it points to stay the caller's. A blocking verb is done with both when it returns. A
  *    queued verb copies the struct before it returns, and reads what the struct points to until the outcome is final.
+ *    Where `executor` is NULL nothing can be queued, and a queued verb blocks.
  *  - Where a verb takes `outcome`, NULL makes the call a no-op: there is nowhere to answer.
  *  - Refusals of arguments happen before anything is queued, and name the field at fault. On failure no output is
  *    written, handle outputs become NULL, and the arena holds nothing published.
@@ -89,7 +90,8 @@ typedef int32_t uform_completion_t;
 enum {
     uform_completion_unknown_k = -1,
     uform_completion_blocking_k = 0, /**< the verb returns with the outcome final */
-    uform_completion_queued_k = 1    /**< the verb returns once queued; see `uform_outcome_wait` */
+    uform_completion_queued_k = 1    /**< the verb returns once queued on its executor; see `uform_outcome_wait`. Without
+                                          an executor there is no thread to queue on: it returns with the call done */
 };
 UFORM_API char const *uform_completion_name(uform_completion_t completion);
 
@@ -160,7 +162,9 @@ typedef struct uform_tape_view_t {
     uform_scalar_t scalar; /**< what `data` holds; zero: what the field documents */
 } uform_tape_view_t;
 
-/** A matrix in an arena, readable until the arena is rewound or freed. Row i starts `i * stride` bytes into `data`. */
+/** A matrix in an arena, readable until the arena is rewound or freed. Row i starts `i * stride` bytes into `data`. One
+ *  that a verb reads may live anywhere but in that verb's own arena, with `data` and `stride` multiples of the scalar's
+ *  bytes. */
 typedef struct uform_rows_t {
     void const *data;
     size_t count;   /**< rows */
@@ -196,10 +200,12 @@ UFORM_API uform_status_t uform_outcome_status(uform_outcome_t const *outcome);
 /** Sleeps until the status is final and answers it. Any number of threads may wait for one outcome. */
 UFORM_API uform_status_t uform_outcome_wait(uform_outcome_t const *outcome);
 
-/** Called now and then while a verb runs, from the thread that does the work, one call at a time. It must not name the
- *  executor, arena or handle of the call it reports on in another verb. */
+/** Called now and then while a verb runs, from any of the executor's threads, one call at a time; without an executor,
+ *  from the calling thread. It must not name the executor, arena or handle of the call it reports on in another verb. A
+ *  child forked inside it must not return from it: the threads that would go on with the call stayed in the parent. */
 typedef struct uform_progress_t {
-    /** Answers false to stop: the call ends `cancelled` within one micro-batch. NULL: no reports. */
+    /** Answers false to stop: the call ends `cancelled` within one micro-batch, and so it does where the last report is
+     *  answered false. A call with nothing to count reports nothing. NULL: no reports. */
     bool (*callback)(size_t completed, size_t total, void *context);
     void *context; /**< handed to `callback` as it is */
 } uform_progress_t;
@@ -221,10 +227,12 @@ typedef struct uform_executor_handle_t *uform_executor_t;
 typedef struct uform_executor_for_ram_t {
     uform_executor_t *executor;  /**< the new executor; NULL on failure */
     uform_outcome_t *outcome;    /**< final on return */
-    size_t const *memory_domains; /**< NUMA nodes to take cores from, as the system numbers them; NULL: all */
-    size_t memory_domains_count;
-    uform_cpu_class_t cpu_class; /**< a pin; `unsupported` where the machine or the build lacks it */
-    size_t threads;              /**< zero: 7/8 of the cores affinity and control groups leave, at least one */
+    size_t const *memory_domains; /**< NUMA nodes to take cores from, as the system numbers them */
+    size_t memory_domains_count; /**< zero: all, whatever `memory_domains` is */
+    uform_cpu_class_t cpu_class; /**< a pin for reranking, training, and loads that pin none; `unsupported` where the
+                                      machine or the build lacks it. Encoding and choosing run as the model's class */
+    size_t threads;              /**< zero: 7/8 of the cores that affinity and control groups leave, to the nearest, so
+                                      all of up to four */
 } uform_executor_for_ram_t;
 UFORM_API void uform_executor_for_ram(uform_executor_for_ram_t *arguments);
 

@@ -49,6 +49,7 @@ inline void store_part(float *y, f32x_t x, std::size_t count) { _mm256_maskstore
 inline f32x_t load_narrow(bf16_t const *x) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((__m128i const *)x)), 16));
 }
+inline f32x_t load_f16(std::uint16_t const *x) { return _mm256_cvtph_ps(_mm_loadu_si128((__m128i const *)x)); }
 inline f32x_t load_narrow_part(bf16_t const *x, std::size_t count) {
     alignas(16) bf16_t staged[lanes_k] = {};
     std::memcpy(staged, x, (count < lanes_k ? count : lanes_k) * sizeof(bf16_t));

@@ -40,10 +40,14 @@ failure_t model_t::load(checkpoint_t const &checkpoint, model_target_t const &ta
             bind_tensor<bf16_t const *, float const *>(masters, spec, tensor.bf16(), nullptr);
     });
     if (options.choice_groups) {
+        float const *const scales = checkpoint.find("choices.inverse_temperatures")->f32();
+        for (std::size_t group = 0; group < options.choice_groups; ++group)
+            if (!(scales[group] > 0)) // infinities and NaNs were refused with all others
+                return fail(uform_status_malformed_k, "choices.inverse_temperatures must be positive",
+                            "element %zu is %g", group, double(scales[group]));
         if (!choice_scales.resize(options.choice_groups))
             return fail(uform_status_out_of_memory_k, "memory for the model is out");
-        std::copy_n(checkpoint.find("choices.inverse_temperatures")->f32(), options.choice_groups,
-                    choice_scales.data());
+        std::copy_n(scales, options.choice_groups, choice_scales.data());
     }
     tower_layout_t const layout {
         .token_width = options.token_width, .block_scalar = quantization, .domains = target.domains};

@@ -17,11 +17,16 @@ namespace {
 
 constexpr std::size_t staged_rows_k = 256;
 
-void stage_row(std::int8_t const *from, std::size_t count, bf16_t *to) noexcept {
+/** A row as the kernels read it. */
+void stage_row(kit_table_t const &, lane_t &, std::int8_t const *from, std::size_t count, bf16_t *to) noexcept {
     for (std::size_t i = 0; i < count; ++i) to[i] = {std::uint16_t(std::bit_cast<std::uint32_t>(float(from[i])) >> 16)};
 }
-void stage_row(std::uint16_t const *from, std::size_t count, float *to) noexcept {
-    for (std::size_t i = 0; i < count; ++i) to[i] = widen_f16(from[i]);
+void stage_row(kit_table_t const &kit, lane_t &lane, std::uint16_t const *from, std::size_t count, float *to) noexcept {
+    kit.widen_f16(lane, count, from, to);
+}
+template <typename element_>
+void stage_row(kit_table_t const &, lane_t &, element_ const *from, std::size_t count, element_ *to) noexcept {
+    std::copy_n(from, count, to);
 }
 
 /** How vectors of one scalar reach the kernels. `stored_` is what the caller has, `element_` what a kernel reads. */
@@ -56,12 +61,11 @@ class scorer_t {
         return reinterpret_cast<stored_ const *>(vectors.data + row * vectors.stride_bytes);
     }
     /** Rows as elements, one after the other. */
-    static void stage(vectors_t const &rows, element_ *target) noexcept {
+    void stage(vectors_t const &rows, lane_t &lane, element_ *target) const noexcept {
+        if (rows.stride_bytes == rows.width * sizeof(stored_))
+            return stage_row(kit_, lane, row_of(rows, 0), rows.count * rows.width, target);
         for (std::size_t row = 0; row < rows.count; ++row, target += rows.width)
-            if constexpr (staged_k)
-                stage_row(row_of(rows, row), rows.width, target);
-            else
-                std::copy_n(row_of(rows, row), rows.width, target);
+            stage_row(kit_, lane, row_of(rows, row), rows.width, target);
     }
 
     failure_t pack_query() noexcept {
@@ -73,7 +77,7 @@ class scorer_t {
         scratch_scope_t const scope(lane);
         element_ *const dense = lane.claim<element_>(query.count * query.width);
         if (lane.failed()) return lane.failure();
-        stage(query, dense);
+        stage(query, lane, dense);
         for (std::size_t i = 0; i < query.count * query.width; ++i)
             if (!std::isfinite(widened(dense[i])))
                 return fail(uform_status_malformed_k, "query holds a value that is not finite", "row %zu, column %zu",
@@ -104,7 +108,7 @@ class scorer_t {
             if (lane.failed()) return;
             for (std::size_t first = 0; first < rows.count; first += staged_rows_k) {
                 vectors_t const block = rows.slice(first, std::min(rows.count, first + staged_rows_k));
-                stage(block, staged);
+                stage(block, lane, staged);
                 largest_of(lane, block.count, block.width, staged, first ? partial : largest);
                 for (std::size_t token = 0; first && token < job_.query.count; ++token)
                     if (!(partial[token] <= largest[token]) && largest[token] == largest[token])
@@ -122,10 +126,8 @@ class scorer_t {
         for (std::size_t token = 0; token < job_.query.count; ++token) sum += largest[token];
         float const mean = float(sum * scale_);
         if (land_row(job_.scalar, &mean, 1, job_.scores + document * uform_scalar_bytes(job_.scalar))) return;
-        failure_t failure = fail(uform_status_malformed_k, "a document's score is not finite",
-                                 "the document holds NaN or infinity, or its products are too large");
-        failure.item = document;
-        lane.fail(failure);
+        lane.fail(refuse_row("a document's score is not finite", "a document's score does not fit outputs_scalar",
+                             job_.scalar, &mean, 1, document));
     }
 };
 

@@ -35,7 +35,7 @@ kit_table_t const &serial_table() noexcept {
         .max_products_wide = kit::max_products_wide,
         .choices_softmax = kit::choices_softmax,
         .cast_rows = kit::cast_rows,
-        .widen_rows = kit::widen_rows,
+        .widen_f16 = kit::widen_f16,
     };
     return table;
 }

@@ -48,6 +48,10 @@ inline void store_part(float *y, f32x_t x, std::size_t count) { svst1_f32(first_
 inline pairs_t load_halves(svbool_t lanes, bf16_t const *x) { return svld1uh_u32(lanes, (std::uint16_t const *)x); }
 inline f32x_t widen_halves(pairs_t x) { return svreinterpret_f32_u32(svlsl_n_u32_x(all_lanes(), x, 16)); }
 inline f32x_t load_narrow(bf16_t const *x) { return widen_halves(load_halves(all_lanes(), x)); }
+inline f32x_t load_f16(std::uint16_t const *x) { // converts the low half of every 32 bits
+    svbool_t const all = all_lanes();
+    return svcvt_f32_f16_x(all, svreinterpret_f16_u32(svld1uh_u32(all, x)));
+}
 inline f32x_t load_narrow_part(bf16_t const *x, std::size_t count) {
     return widen_halves(load_halves(first_lanes(count), x));
 }

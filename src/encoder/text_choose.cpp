@@ -53,9 +53,7 @@ class text_chooser_t {
         for (std::size_t item = 0; item < count; ++item)
             std::copy_n(states + (items.offsets[item + 1] - 1) * hidden, hidden, masks + item * hidden);
         auto const &weights = model_.tower.weights;
-        model_.kit->gemm_wide(lane, count, masks, weights.decoder, nullptr, logits);
-        for (std::size_t i = 0; i < count * byte_values_k; ++i)
-            logits[i] += widen(weights.decoder_bias[i % byte_values_k]);
+        byte_logits_forward(*model_.kit, lane, weights.decoder, weights.decoder_bias, count, masks, logits);
         return logits;
     }
 
@@ -83,9 +81,8 @@ class text_chooser_t {
     void land(lane_t &lane, std::size_t item, float const *row, std::size_t count) noexcept {
         std::byte *const target = job_.probabilities + job_.choice_offsets[item] * uform_scalar_bytes(job_.scalar);
         if (land_row(job_.scalar, row, count, target) || lane.failed()) return;
-        failure_t failure = fail(uform_status_malformed_k, "the item's output is not finite");
-        failure.item = item;
-        lane.fail(failure);
+        lane.fail(refuse_row("the item's output is not finite", "the item's output does not fit outputs_scalar",
+                             job_.scalar, row, count, item));
     }
 };
 

@@ -76,9 +76,8 @@ class text_encoder_t {
     template <typename source_>
     void land(lane_t &lane, std::size_t item, surface_t const &surface, source_ const *row, std::size_t at) noexcept {
         if (land_row(job_.scalar, row, surface.columns, surface.row(at)) || lane.failed()) return;
-        failure_t failure = fail(uform_status_malformed_k, "the item's output is not finite");
-        failure.item = item;
-        lane.fail(failure);
+        lane.fail(refuse_row("the item's output is not finite", "the item's output does not fit outputs_scalar",
+                             job_.scalar, row, surface.columns, item));
     }
 };
 

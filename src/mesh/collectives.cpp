@@ -109,9 +109,9 @@ std::uint64_t mesh_t::sum_sizes(std::size_t which, std::size_t processes) const 
     return sum;
 }
 
-double mesh_t::sum_of_partials() const noexcept {
+double mesh_t::sum_of_partials(std::size_t which) const noexcept {
     double sum = 0;
-    for (std::size_t process = 0; process < count_; ++process) sum += records_[process].statement.partial;
+    for (std::size_t process = 0; process < count_; ++process) sum += records_[process].statement.partials[which];
     return sum;
 }
 

@@ -23,7 +23,7 @@ failure_t step_t::plan() noexcept {
     if (failure_t const failure = cut_chunks()) return failure;
     for (chunk_t &chunk : chunks_)
         if (failure_t const failure = claim_chunk(chunk)) return failure;
-    return {};
+    return trainer_.options_.interacts() ? claim_token_vectors() : failure_t {};
 }
 
 /** Packs as a device's rows would, so that what is cut and what is dropped does not depend on where a run trains. */
@@ -34,7 +34,7 @@ failure_t step_t::keep_items() noexcept {
     placement_t *placements = lane_.claim<placement_t>(count);
     if (lane_.failed()) return out_of_memory();
     for (std::size_t item = 0; item < count; ++item)
-        lengths[item] = std::uint32_t(std::min<std::size_t>(items_.texts[item].size(), UINT32_MAX));
+        lengths[item] = std::uint32_t(std::min<std::size_t>(items_.texts[item].size() + items_.asks(item), UINT32_MAX));
     packing_limits_t const limits {options.batch.max_rows_per_device, options.batch.max_columns_per_row,
                                    options.batch.max_segments_per_device, options.batch.max_bags_per_device};
     packing_t const packing = pack_items(lane_, limits, {lengths, count}, items_.bags, placements);
@@ -55,8 +55,9 @@ failure_t step_t::cut_chunks() noexcept {
         std::size_t tokens = tokens_of(first);
         for (last = first + 1; last < count && tokens + tokens_of(last) <= chunk_tokens_k; ++last)
             tokens += tokens_of(last);
-        chunks[used++] = chunk_t {first, last, {}, {}, {}, {}, nullptr, nullptr, 0, 0};
+        chunks[used++] = chunk_t {.first = first, .last = last, .first_read = read_tokens_};
         tokens_ += tokens;
+        for (std::size_t item = first; item < last; ++item) read_tokens_ += read_tokens_of(item);
     }
     chunks_ = {chunks, used};
     // Slab s takes chunks until it has its share of all tokens.
@@ -76,12 +77,15 @@ failure_t step_t::cut_chunks() noexcept {
 /** Packs a chunk's bytes and claims what must outlive its forward. */
 failure_t step_t::claim_chunk(chunk_t &chunk) noexcept {
     auto const text_of = [&](std::size_t i) { return items_.texts[kept_[chunk.first + i]]; };
-    if (!pack_texts(lane_, trainer_.rotary_, chunk.last - chunk.first, text_of, chunk.batch)) return out_of_memory();
+    auto const asks_of = [&](std::size_t i) { return asks(chunk.first + i); };
+    if (!pack_asked(lane_, trainer_.rotary_, chunk.last - chunk.first, text_of, asks_of, chunk.batch))
+        return out_of_memory();
     std::size_t const stride = cells(chunk);
     chunk.residuals = {lane_.claim<float>(stride * (geometry().depth + 1)), stride};
     if (!chunk.states.claim(lane_, geometry(), chunk.batch.items.tokens())) return out_of_memory();
-    if (trainer_.options_.contrasts() && !chunk.pool.claim(lane_, geometry(), chunk.batch.items))
-        return out_of_memory();
+    if (failure_t const failure = claim_choosing(chunk)) return failure;
+    if (failure_t const failure = claim_read(chunk)) return failure;
+    if (trainer_.options_.contrasts() && !chunk.pool.claim(lane_, geometry(), chunk.read)) return out_of_memory();
     return trainer_.options_.masks() ? mask_chunk(chunk) : failure_t {};
 }
 
@@ -92,8 +96,8 @@ failure_t step_t::mask_chunk(chunk_t &chunk) noexcept {
     if (lane_.failed()) return out_of_memory();
     for (std::size_t kept = chunk.first; kept < chunk.last; ++kept) {
         std::span<unsigned char const> const text =
-            items_.texts[kept_[kept]].first(std::min(items_.texts[kept_[kept]].size(), geometry().context));
-        if (text.empty()) continue; // one PAD, which hides nothing
+            items_.texts[kept_[kept]].first(std::min(items_.texts[kept_[kept]].size(), tokens_of(kept) - asks(kept)));
+        if (text.empty()) continue; // one PAD or MASK, which hides nothing
         std::uint32_t const begin = chunk.batch.items.offsets[kept - chunk.first];
         std::uint32_t *covered = chunk.covered + chunk.covered_count;
         mask_key_t const key {trainer_.options_.seed, trainer_.steps_done_ + 1, first_item_ + kept_[kept]};
@@ -105,6 +109,35 @@ failure_t step_t::mask_chunk(chunk_t &chunk) noexcept {
         chunk.covered_count += count;
     }
     covered_ += chunk.covered_count;
+    return {};
+}
+
+/** Every kept token has a vector, of items on no side too: a chunk's projection is one product. */
+failure_t step_t::claim_token_vectors() noexcept {
+    std::size_t const cells = read_tokens_ * trainer_.options_.model.token_width;
+    vectors_ = lane_.claim<float>(cells), d_vectors_ = lane_.claim<float>(cells);
+    vectors_narrow_ = lane_.claim<bf16_t>(cells), inverse_norms_ = lane_.claim<float>(read_tokens_);
+    if (lane_.failed()) return out_of_memory();
+    std::fill(d_vectors_, d_vectors_ + cells, 0.0f);
+    return items_.sides.empty() ? failure_t {} : list_sides();
+}
+
+/** A query scores by its first tokens past the prefix, a document is scored by all it has. */
+failure_t step_t::list_sides() noexcept {
+    uform_late_interaction_t const &options = trainer_.options_.late_interaction;
+    scored_item_t *queries = lane_.claim<scored_item_t>(kept_.size());
+    scored_item_t *documents = lane_.claim<scored_item_t>(kept_.size());
+    if (lane_.failed()) return out_of_memory();
+    std::size_t queries_used = 0, documents_used = 0;
+    for (std::size_t kept = 0, first = 0; kept < kept_.size(); first += read_tokens_of(kept++)) {
+        uform_late_interaction_side_t const side = items_.sides[kept_[kept]];
+        std::size_t const tokens = read_tokens_of(kept), scored = query_tokens(options, tokens);
+        if (side & uform_late_interaction_side_query_k)
+            queries[queries_used++] = {std::uint32_t(kept), std::uint32_t(scored), first + options.prefix_tokens};
+        if (side & uform_late_interaction_side_document_k)
+            documents[documents_used++] = {std::uint32_t(kept), std::uint32_t(tokens), first};
+    }
+    queries_ = {queries, queries_used}, documents_ = {documents, documents_used};
     return {};
 }
 

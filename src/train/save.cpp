@@ -230,6 +230,8 @@ failure_t trainer_t::resume(std::string_view path, uform_progress_t const &progr
     if (failure_t const failure = same_number("hidden", saved.geometry.hidden, asked.hidden)) return failure;
     if (failure_t const failure = same_number("depth", saved.geometry.depth, asked.depth)) return failure;
     if (failure_t const failure = same_number("context", saved.geometry.context, asked.context)) return failure;
+    if (failure_t const failure = same_number("late_interaction.width", saved.token_width, options_.model.token_width))
+        return failure;
     if (failure_t const failure = same_number("seed", notes.seed, options_.seed)) return failure;
     std::string_view const objective = uform_objective_name(options_.objective);
     if (notes.objective != objective) return refuse_resume("objective", notes.objective, objective);

@@ -12,6 +12,7 @@
 #include <uform/train/lipschitz.hpp>
 #include <uform/train/masked_head.hpp>
 #include <uform/train/schedule.hpp>
+#include <uform/train/token_head.hpp>
 
 namespace uform {
 
@@ -30,6 +31,7 @@ failure_t step_t::run(uform_trainer_step_stats_t *stats) noexcept {
     if ((failure = reduce())) return failure;
     if (failure_t const failure = refuse_non_finite()) return failure;
     if (items_.embeddings) land_embeddings();
+    if (items_.token_vectors) land_token_vectors();
     if (failure_t const failure = update()) return failure;
     if (stats) report(*stats);
     return {};
@@ -48,12 +50,22 @@ failure_t step_t::forward() noexcept {
         tower_weights_t<float> const &weights = trainer_.tower_.weights;
         tower_forward(*trainer_.kit_, lane, weights, chunk.batch, chunk.residuals, chunk.states);
         if (lane.failed() || !trainer_.options_.contrasts()) return;
-        pool_forward(*trainer_.kit_, lane, geometry(), weights.pool, chunk.batch.items, chunk.states.states, chunk.pool,
+        gather_read(chunk);
+        pool_forward(*trainer_.kit_, lane, geometry(), weights.pool, chunk.read, chunk.read_states, chunk.pool,
                      embeddings_ + chunk.first * geometry().hidden);
+        if (!lane.failed() && trainer_.options_.interacts()) project_chunk(chunk, lane);
     });
 }
 
-/** Every loss that reads pooled rows; their gradients meet in d_embeddings_. */
+void step_t::project_chunk(chunk_t const &chunk, lane_t &lane) noexcept {
+    std::size_t const tokens = chunk.read.tokens(), width = trainer_.options_.model.token_width;
+    float *const vectors = vectors_ + chunk.first_read * width;
+    token_vectors_forward(*trainer_.kit_, lane, trainer_.tower_.weights.tokens_projection, tokens,
+                          chunk.read_states, vectors, inverse_norms_ + chunk.first_read);
+    trainer_.kit_->cast_rows(lane, tokens * width, vectors, vectors_narrow_ + chunk.first_read * width);
+}
+
+/** Every loss over the step's items: of pooled rows, whose gradients meet in d_embeddings_, and of token vectors. */
 failure_t step_t::score() noexcept {
     trainer_options_t const &options = trainer_.options_;
     parameters_t const &parameters = trainer_.parameters_;
@@ -80,9 +92,24 @@ failure_t step_t::score() noexcept {
                                 lipschitz_t<float> {world_kept_, hidden, world_embeddings_, regularizers.lipschitz_weight,
                                                     options.seed, trainer_.steps_done_ + 1, regularizers.lipschitz_iterations},
                                 d_world_embeddings_);
+    if (options.interacts()) score_token_vectors(lane);
     if (wants_stats_) effective_rank_ = effective_rank(lane, world_kept_, hidden, world_embeddings_);
     if (world().index() > 0) trainer_.parameters_.clear_slab(0); // rank 0's temperatures count, as all are the same
     return lane.failure();
+}
+
+void step_t::score_token_vectors(lane_t &lane) noexcept {
+    uform_late_interaction_t const &options = trainer_.options_.late_interaction;
+    parameters_t const &parameters = trainer_.parameters_;
+    std::size_t const theta = parameters.find("late_interaction.log_inverse_temperature");
+    std::size_t const bias = parameters.find("late_interaction.bias");
+    late_interaction_t<float> in;
+    in.relations = relations_, in.form = pair_loss_t(options.pair_loss), in.weight = options.weight;
+    in.width = trainer_.options_.model.token_width, in.queries = queries_, in.documents = documents_;
+    in.groups = groups_, in.vectors = vectors_narrow_;
+    in.theta = parameters.wide(theta), in.bias = parameters.wide(bias);
+    late_interaction_loss_ = late_interaction(*trainer_.kit_, lane, in,
+                                              {d_vectors_, parameters.gradient(theta), parameters.gradient(bias)});
 }
 
 failure_t step_t::backward() noexcept {
@@ -100,11 +127,22 @@ void step_t::backward_chunk(chunk_t &chunk, tower_gradients_t<float> const &grad
     if (!d_states) return;
     std::fill(d_states, d_states + cells(chunk), 0.0f);
     if (trainer_.options_.masks()) backward_masked(chunk, gradients, d_states, lane);
-    if (trainer_.options_.contrasts())
-        pool_backward(*trainer_.kit_, lane, geometry(), weights.pool, gradients.pool, chunk.batch.items,
-                      chunk.states.states, chunk.pool, d_embeddings_ + chunk.first * geometry().hidden, d_states);
+    if (trainer_.options_.chooses()) backward_choices(chunk, gradients, d_states, lane);
+    if (trainer_.options_.contrasts()) backward_read(chunk, gradients, d_states, lane);
     if (!lane.failed())
         tower_backward(*trainer_.kit_, lane, weights, gradients, chunk.batch, chunk.residuals, chunk.states, d_states);
+}
+
+void step_t::backward_token_vectors(chunk_t const &chunk, tower_gradients_t<float> const &gradients,
+                                    float *d_read_sum, lane_t &lane) noexcept {
+    std::size_t const cell = chunk.first_read * trainer_.options_.model.token_width;
+    token_head_backward_t<float> io;
+    io.tokens = chunk.read.tokens(), io.hidden = geometry().hidden;
+    io.projection_transposed = trainer_.tower_.weights.tokens_projection_transposed;
+    io.states = chunk.read_states, io.vectors = vectors_ + cell, io.d_vectors = d_vectors_ + cell;
+    io.inverse_norms = inverse_norms_ + chunk.first_read;
+    io.projection_sum = gradients.tokens_projection_sum, io.d_states_sum = d_read_sum;
+    token_vectors_backward(*trainer_.kit_, lane, io);
 }
 
 /** Masked text is a mean over the step's covered positions. */
@@ -112,12 +150,26 @@ void step_t::backward_masked(chunk_t &chunk, tower_gradients_t<float> const &gra
                              lane_t &lane) noexcept {
     tower_weights_t<float> const &weights = trainer_.tower_.weights;
     covered_t<float> covered;
-    covered.count = chunk.covered_count, covered.tokens = chunk.covered, covered.targets = chunk.targets;
-    covered.states = chunk.states.states, covered.hidden = geometry().hidden;
+    covered.decoded = {chunk.covered_count, chunk.covered, chunk.states.states, geometry().hidden};
+    covered.targets = chunk.targets;
     covered.scale = trainer_.options_.masking.text_weight / float(std::max<std::size_t>(covered_, 1));
     chunk.masked_loss =
         masked_head(*trainer_.kit_, lane, {weights.decoder, weights.decoder_transposed, weights.decoder_bias},
                     {gradients.decoder_weight_sum, gradients.decoder_bias_sum}, covered, d_states_sum);
+}
+
+/** The heads over whole items: pool and token vectors. */
+void step_t::backward_read(chunk_t &chunk, tower_gradients_t<float> const &gradients, float *d_states_sum,
+                           lane_t &lane) noexcept {
+    bool const apart = chunk.read_states != chunk.states.states;
+    std::size_t const cells = apart ? chunk.read.tokens() * geometry().hidden : 0;
+    float *const d_read = apart ? lane.claim<float>(cells) : d_states_sum;
+    if (lane.failed()) return;
+    if (apart) std::fill_n(d_read, cells, 0.0f);
+    pool_backward(*trainer_.kit_, lane, geometry(), trainer_.tower_.weights.pool, gradients.pool, chunk.read,
+                  chunk.read_states, chunk.pool, d_embeddings_ + chunk.first * geometry().hidden, d_read);
+    if (trainer_.options_.interacts() && !lane.failed()) backward_token_vectors(chunk, gradients, d_read, lane);
+    if (apart && !lane.failed()) spread_read(chunk, d_read, d_states_sum);
 }
 
 failure_t step_t::reduce() noexcept {
@@ -148,15 +200,18 @@ failure_t step_t::reduce() noexcept {
 failure_t step_t::refuse_non_finite() noexcept {
     trainer_options_t const &options = trainer_.options_;
     std::uint64_t const step = trainer_.steps_done_ + 1;
-    loss_ = contrastive_loss_ + masked_loss_ * options.masking.text_weight + coding_rate_loss_ + lipschitz_loss_;
+    loss_ = choices_loss_ * options.choices.weight + contrastive_loss_ + masked_loss_ * options.masking.text_weight +
+            coding_rate_loss_ + lipschitz_loss_ + late_interaction_loss_;
     auto const refuse = [&](char const *term, double value) {
         return fail(uform_status_malformed_k, "a loss is not finite, so the step was not applied",
                     "the %s loss is %g at step %llu", term, value, (unsigned long long)step);
     };
     if (!std::isfinite(contrastive_loss_)) return refuse("contrastive", contrastive_loss_);
     if (!std::isfinite(masked_loss_)) return refuse("masked text", masked_loss_);
+    if (!std::isfinite(choices_loss_)) return refuse("choices", choices_loss_);
     if (!std::isfinite(coding_rate_loss_)) return refuse("coding rate", coding_rate_loss_);
     if (!std::isfinite(lipschitz_loss_)) return refuse("Lipschitz", lipschitz_loss_);
+    if (!std::isfinite(late_interaction_loss_)) return refuse("late interaction", late_interaction_loss_);
     std::size_t const tensor = find_non_finite(executor_.wide_lane(), trainer_.parameters_.views());
     if (tensor == no_tensor_k) return {};
     return fail(uform_status_malformed_k, "a gradient is not finite, so the step was not applied",
@@ -183,9 +238,22 @@ void step_t::land_embeddings() const noexcept {
         float const *row = embeddings_ + i * hidden;
         double squares = 0;
         for (std::size_t column = 0; column < hidden; ++column) squares += double(row[column]) * double(row[column]);
-        float const inverse = squares > 0 ? float(1 / std::sqrt(squares)) : 0.0f;
+        double const inverse = squares > 0 ? 1 / std::sqrt(squares) : 0.0;
+        bool const fits = squares_scale(float(squares)) == 1; // else float holds no inverse
         for (std::size_t column = 0; column < hidden; ++column)
-            items_.embeddings[kept_[i] * hidden + column] = row[column] * inverse;
+            items_.embeddings[kept_[i] * hidden + column] =
+                fits ? row[column] * float(inverse) : float(row[column] * inverse);
+    }
+}
+
+/** Kept items lie in the order they were given, so their rows are a copy; a dropped item has none. */
+void step_t::land_token_vectors() const noexcept {
+    std::copy_n(vectors_, read_tokens_ * trainer_.options_.model.token_width, items_.token_vectors);
+    std::size_t kept = 0;
+    items_.token_offsets[0] = 0;
+    for (std::size_t item = 0; item < items_.count(); ++item) {
+        bool const is_kept = kept < kept_.size() && kept_[kept] == item;
+        items_.token_offsets[item + 1] = items_.token_offsets[item] + (is_kept ? read_tokens_of(kept++) : 0);
     }
 }
 
@@ -194,6 +262,8 @@ void step_t::report(uform_trainer_step_stats_t &stats) const noexcept {
     stats.step = trainer_.steps_done_, stats.learning_rate = learning_rate_;
     stats.loss = float(loss_), stats.contrastive_loss = float(contrastive_loss_);
     stats.masked_text_loss = float(masked_loss_);
+    stats.choices_loss = float(choices_loss_);
+    stats.late_interaction_loss = float(late_interaction_loss_);
     stats.truncated = truncated_, stats.dropped = std::exchange(trainer_.dropped_, 0);
     stats.gradient_norm = float(gradient_norm_);
     uform_regularizers_t const &regularizers = trainer_.options_.regularizers;

@@ -7,6 +7,8 @@
  *  walks the tower back into its slab. Both cuts follow from the batch and the model's size, never from the threads.
  */
 #pragma once
+#include <uform/train/choices_head.hpp>
+#include <uform/train/late_interaction.hpp>
 #include <uform/train/trainer.hpp>
 
 namespace uform {
@@ -23,14 +25,19 @@ class step_t {
   private:
     struct chunk_t {
         std::size_t first, last; // kept items
-        text_batch_t<float> batch;
-        residuals_t<float> residuals; // [depth + 1, tokens, hidden]
-        states_t<float> states;
-        pool_stash_t<float> pool;
-        std::uint32_t *covered; // [covered_count] tokens of the chunk that are to be reconstructed
-        std::uint8_t *targets;  // [covered_count] their bytes
-        std::size_t covered_count;
-        double masked_loss; // summed, in nats
+        std::size_t first_read;  // of the step's read tokens
+        text_batch_t<float> batch {};
+        residuals_t<float> residuals {}; // [depth + 1, tokens, hidden]
+        states_t<float> states {};
+        pool_stash_t<float> pool {};
+        std::uint32_t *covered = nullptr; // [covered_count] tokens of the chunk that are to be reconstructed
+        std::uint8_t *targets = nullptr;  // [covered_count] their bytes
+        std::size_t covered_count = 0;
+        double masked_loss = 0; // summed, in nats
+        choosing_t<float> choosing {};
+        double choices_loss = 0;       // summed
+        items_t read {};               // the batch's items without their MASKs: what heads over whole items read
+        bf16_t *read_states = nullptr; // [read tokens, hidden]: the states themselves where no item asks
     };
     /** A run of chunks, in order. */
     struct slab_t {
@@ -38,8 +45,13 @@ class step_t {
     };
 
     geometry_t const &geometry() const noexcept { return trainer_.options_.model.geometry; }
+    bool asks(std::size_t kept) const noexcept { return items_.asks(kept_[kept]); }
     std::size_t tokens_of(std::size_t kept) const noexcept {
-        return text_tokens(items_.texts[kept_[kept]].size(), geometry().context);
+        std::size_t const bytes = items_.texts[kept_[kept]].size(), context = geometry().context;
+        return asks(kept) ? question_tokens(bytes, context) : text_tokens(bytes, context);
+    }
+    std::size_t read_tokens_of(std::size_t kept) const noexcept {
+        return read_tokens(items_.texts[kept_[kept]].size(), asks(kept), geometry().context);
     }
     std::size_t cells(chunk_t const &chunk) const noexcept { return chunk.batch.items.tokens() * geometry().hidden; }
     /** Calls `body(index, lane)` for every index: dealt to threads, or one by one on all of them. */
@@ -69,19 +81,34 @@ class step_t {
     failure_t cut_chunks() noexcept;
     failure_t claim_chunk(chunk_t &chunk) noexcept;
     failure_t mask_chunk(chunk_t &chunk) noexcept;
+    failure_t claim_choosing(chunk_t &chunk) noexcept;
+    failure_t claim_read(chunk_t &chunk) noexcept;
+    void gather_read(chunk_t &chunk) const noexcept;
+    void spread_read(chunk_t const &chunk, float const *d_read, float *d_states_sum) const noexcept;
+    failure_t claim_token_vectors() noexcept;
+    failure_t list_sides() noexcept;
     failure_t compact_relations() noexcept;
     failure_t compact_edges(edges_t const &from, std::uint32_t const *kept_of, edges_t &to) noexcept;
     void pack_weights() noexcept;
     failure_t forward() noexcept;
+    void project_chunk(chunk_t const &chunk, lane_t &lane) noexcept;
     failure_t score() noexcept;
+    void score_token_vectors(lane_t &lane) noexcept;
     failure_t backward() noexcept;
     void backward_chunk(chunk_t &chunk, tower_gradients_t<float> const &gradients, lane_t &lane) noexcept;
     void backward_masked(chunk_t &chunk, tower_gradients_t<float> const &gradients, float *d_states_sum,
                          lane_t &lane) noexcept;
+    void backward_choices(chunk_t &chunk, tower_gradients_t<float> const &gradients, float *d_states_sum,
+                          lane_t &lane) noexcept;
+    void backward_read(chunk_t &chunk, tower_gradients_t<float> const &gradients, float *d_states_sum,
+                       lane_t &lane) noexcept;
+    void backward_token_vectors(chunk_t const &chunk, tower_gradients_t<float> const &gradients, float *d_read_sum,
+                                lane_t &lane) noexcept;
     failure_t reduce() noexcept;
     failure_t refuse_non_finite() noexcept;
     failure_t update() noexcept;
     void land_embeddings() const noexcept;
+    void land_token_vectors() const noexcept;
     void report(uform_trainer_step_stats_t &stats) const noexcept;
 
     trainer_t &trainer_;
@@ -93,11 +120,17 @@ class step_t {
     std::span<chunk_t> chunks_;
     slab_t slabs_[parameters_t::slabs_limit_k] = {};
     std::size_t slabs_used_ = 0;
-    relations_t relations_;                 // over kept items
-    std::span<std::uint32_t const> groups_; // [kept] or empty
-    float *embeddings_ = nullptr;           // [kept, hidden], raw; this process's rows of the world's
-    float *d_embeddings_ = nullptr;         // [kept, hidden]
-    std::size_t tokens_ = 0, truncated_ = 0, dropped_ = 0, covered_ = 0; // of this process, then of the world
+    relations_t relations_;                        // over kept items
+    std::span<std::uint32_t const> groups_;        // [kept] or empty
+    float *embeddings_ = nullptr;                  // [kept, hidden], raw; this process's rows of the world's
+    float *d_embeddings_ = nullptr;                // [kept, hidden]
+    std::span<scored_item_t> queries_, documents_; // kept items that take part in late interaction, ascending
+    float *vectors_ = nullptr;                     // [read tokens, token_width], unit rows
+    bf16_t *vectors_narrow_ = nullptr;             // [read tokens, token_width], as the loss reads them
+    float *inverse_norms_ = nullptr;               // [read tokens]
+    float *d_vectors_ = nullptr;                   // [read tokens, token_width]
+    std::size_t read_tokens_ = 0;
+    std::size_t tokens_ = 0, truncated_ = 0, dropped_ = 0, covered_ = 0, chosen_ = 0; // of this process, then of the world
 
     std::size_t first_item_ = 0;                  // of this process, counted over the world's items
     std::size_t world_kept_ = 0, first_kept_ = 0; // rows of the world, and where this process's start
@@ -108,6 +141,8 @@ class step_t {
     float learning_rate_ = 0;
     bool wants_stats_ = false;
     double loss_ = 0, contrastive_loss_ = 0, masked_loss_ = 0, coding_rate_loss_ = 0, lipschitz_loss_ = 0;
+    double choices_loss_ = 0;
+    double late_interaction_loss_ = 0; // with its weight
     double gradient_norm_ = 0, effective_rank_ = 0;
 };
 

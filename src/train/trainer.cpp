@@ -19,6 +19,8 @@ failure_t trainer_t::start(trainer_options_t const &options, uform_cpu_class_t c
     initialization.seed = options.seed;
     initialization.contrastive_inverse_temperature = options.contrastive.inverse_temperature;
     initialization.contrastive_bias = options.contrastive.bias;
+    initialization.late_interaction_inverse_temperature = options.late_interaction.inverse_temperature;
+    initialization.late_interaction_bias = options.late_interaction.bias;
     return parameters_.draw(initialization, executor);
 }
 

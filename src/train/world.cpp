@@ -24,8 +24,10 @@ enum planned_size_t : std::size_t {
     covered_size_k,
     truncated_size_k,
     dropped_size_k,
-    words_size_k
+    words_size_k,
+    chosen_size_k
 };
+enum partial_t : std::size_t { masked_partial_k, choices_partial_k };
 
 failure_t out_of_memory() noexcept { return fail(uform_status_out_of_memory_k, "memory for the step is out"); }
 
@@ -92,13 +94,14 @@ failure_t step_t::claim_rows(failure_t const &planned) noexcept {
     statement_t statement = state(moment_t::planned_k);
     statement.sizes[kept_size_k] = kept_.size(), statement.sizes[tokens_size_k] = tokens_;
     statement.sizes[covered_size_k] = covered_, statement.sizes[truncated_size_k] = truncated_;
-    statement.sizes[dropped_size_k] = dropped_;
+    statement.sizes[dropped_size_k] = dropped_, statement.sizes[chosen_size_k] = chosen_;
     if (!planned && trainer_.options_.contrasts()) statement.sizes[words_size_k] = write_relations(nullptr);
     if (failure_t const failure = world().agree(statement, planned)) return failure;
     world_kept_ = std::size_t(world().size_of_all(kept_size_k)),
     first_kept_ = std::size_t(world().size_before(kept_size_k));
     tokens_ = std::size_t(world().size_of_all(tokens_size_k)),
     covered_ = std::size_t(world().size_of_all(covered_size_k));
+    chosen_ = std::size_t(world().size_of_all(chosen_size_k));
     truncated_ = std::size_t(world().size_of_all(truncated_size_k));
     dropped_ = std::size_t(world().size_of_all(dropped_size_k));
     if (!trainer_.options_.contrasts()) return {};
@@ -195,9 +198,13 @@ void step_t::join_relations(std::uint32_t const *words, std::uint32_t *ids, floa
 /** The last agreement, before gradients are summed: from then on only the transport can fail one process alone. */
 failure_t step_t::close_losses(failure_t const &computed) noexcept {
     statement_t statement = state(moment_t::computed_k);
-    for (chunk_t const &chunk : chunks_) statement.partial += chunk.masked_loss;
+    for (chunk_t const &chunk : chunks_) {
+        statement.partials[masked_partial_k] += chunk.masked_loss;
+        statement.partials[choices_partial_k] += chunk.choices_loss;
+    }
     if (failure_t const failure = world().agree(statement, computed)) return failure;
-    masked_loss_ = world().sum_of_partials() / double(std::max<std::size_t>(covered_, 1));
+    masked_loss_ = world().sum_of_partials(masked_partial_k) / double(std::max<std::size_t>(covered_, 1));
+    choices_loss_ = world().sum_of_partials(choices_partial_k) / double(std::max<std::size_t>(chosen_, 1));
     return {};
 }
 

@@ -212,6 +212,9 @@ failure_t resolve_class(uform_cpu_class_t pin, has_kernels_t has_kernels, uform_
     if (pin == uform_cpu_class_derived_k) return resolved = derive_class(has_kernels, features), failure_t {};
     class_row_t const *row = row_of(pin);
     if (!row) return fail(uform_status_invalid_argument_k, "cpu_class is not a class", "cpu_class is %d", int(pin));
+    // First the build: of another architecture's class it would be no news that this machine lacks it.
+    if (!has_kernels(pin))
+        return fail(uform_status_unsupported_k, "cpu_class has no kernels in this build", "%s", name_of_cpu_class(pin));
     features_t const missing = row->required & ~features;
     if (missing) {
         char spelled[160];
@@ -219,8 +222,6 @@ failure_t resolve_class(uform_cpu_class_t pin, has_kernels_t has_kernels, uform_
         return fail(uform_status_unsupported_k, "cpu_class needs what this machine lacks", "%s lacks %s",
                     name_of_cpu_class(pin), spelled);
     }
-    if (!has_kernels(pin))
-        return fail(uform_status_unsupported_k, "cpu_class has no kernels in this build", "%s", name_of_cpu_class(pin));
     resolved = pin;
     return {};
 }

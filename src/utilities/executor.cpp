@@ -8,6 +8,8 @@
  */
 #include <uform/utilities/executor.hpp>
 
+#include <uform/utilities/arithmetic.hpp>
+
 #include <algorithm>
 #include <csignal>
 
@@ -126,6 +128,7 @@ void executor_t::fork(task_t task, void *context) noexcept {
         forks_.fetch_add(1), forks_.notify_all();
     }
     task(context, 0);
+    if (torn_by_fork()) return; // by the task: the others stayed in the parent, and the call has failed
     for (std::uint32_t left; (left = working_.load(std::memory_order_acquire)) != 0;) wait_change(working_, left, true);
 }
 
@@ -139,7 +142,10 @@ void *executor_t::worker_main(void *argument) noexcept {
     for (std::uint32_t seen = 0;;) {
         seen = wait_change(executor.forks_, seen, executor.watchful());
         if (executor.stopping_.load(std::memory_order_relaxed)) return nullptr;
-        executor.task_(executor.context_, thread.worker);
+        {
+            default_arithmetic_t const arithmetic; // a thread starts with its maker's
+            executor.task_(executor.context_, thread.worker);
+        }
         if (executor.working_.fetch_sub(1) == 1) executor.working_.notify_all();
     }
 }
@@ -155,6 +161,7 @@ void *executor_t::dispatcher_main(void *self) noexcept {
         // One by one: a call may be submitted while the one before it is still leaving.
         wait_change(executor.submissions_, seen, executor.watchful()), ++seen;
         if (executor.stopping_.load(std::memory_order_relaxed)) return nullptr;
+        default_arithmetic_t const arithmetic;
         executor.deferred_(executor.arguments_storage_);
     }
 }

@@ -4,6 +4,8 @@
  */
 #include <uform/utilities/lane.hpp>
 
+#include <cstdint>
+
 namespace uform {
 
 void *scratch_t::claim_bytes(std::size_t bytes) noexcept {
@@ -31,6 +33,15 @@ std::size_t scratch_t::capacity() const noexcept {
     std::size_t total = 0;
     for (auto const &block : blocks_) total += block.size();
     return total;
+}
+
+bool scratch_t::holds(void const *data, std::size_t bytes) const noexcept {
+    auto const first = reinterpret_cast<std::uintptr_t>(data);
+    for (auto const &block : blocks_) {
+        auto const begin = reinterpret_cast<std::uintptr_t>(block.data());
+        if (bytes && block.size() && first < begin + block.size() && begin < first + bytes) return true;
+    }
+    return false;
 }
 
 void scratch_t::reset(std::size_t least) noexcept {

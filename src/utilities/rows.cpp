@@ -45,19 +45,25 @@ bool convert(source_ const *row, std::size_t columns, target_ *target, store_ co
     return finite;
 }
 
+/** Sixteen bits a value, which rounding may have made infinite: `exponent` is the field that is then all ones. */
+template <typename source_, typename store_>
+bool land_halves(source_ const *row, std::size_t columns, void *target, unsigned exponent,
+                 store_ const &store) noexcept {
+    auto *halves = static_cast<std::uint16_t *>(target);
+    bool finite = convert(row, columns, halves, store);
+    for (std::size_t i = 0; i < columns; ++i) finite &= (halves[i] & exponent) != exponent;
+    return finite;
+}
+
 template <typename source_>
 bool land(uform_scalar_t scalar, source_ const *row, std::size_t columns, void *target) noexcept {
     switch (scalar) {
     case uform_scalar_f32_k:
         return convert(row, columns, static_cast<float *>(target), [](float x) { return x; });
     case uform_scalar_bf16_k:
-        return convert(row, columns, static_cast<std::uint16_t *>(target), [](float x) { return round_to_bf16(x).bits; });
-    case uform_scalar_f16_k: {
-        auto *halves = static_cast<std::uint16_t *>(target);
-        bool finite = convert(row, columns, halves, round_to_f16);
-        for (std::size_t i = 0; i < columns; ++i) finite &= (halves[i] & 0x7c00u) != 0x7c00u;
-        return finite;
-    }
+        return land_halves(row, columns, target, 0x7f80u, [](float x) { return round_to_bf16(x).bits; });
+    case uform_scalar_f16_k:
+        return land_halves(row, columns, target, 0x7c00u, round_to_f16);
     case uform_scalar_i8_k:
         return convert(row, columns, static_cast<std::int8_t *>(target), [](float x) {
             float const scaled = std::nearbyint(x * 127.0f);

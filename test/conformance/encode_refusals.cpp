@@ -144,6 +144,17 @@ TEST(encode_progress, stops_a_call) {
     }
 }
 
+TEST(encode_progress, nothing_to_count_reports_nothing) {
+    encoding_t const encoding;
+    encoded_t got;
+    reports_t reports;
+    reports.stop_at = 1;
+    auto call = encoding.call(got);
+    call.count = 0, call.progress = reports.handler();
+    EXPECT_SUCCESS(answer(uform_text_encode, call));
+    EXPECT_EQ(reports.calls, 0u);
+}
+
 TEST(encode_progress, a_stop_at_the_last_report_still_stops) {
     encoding_t const encoding({"one"});
     encoded_t got;

@@ -62,6 +62,17 @@ TEST(queued, can_be_polled_and_waited_for_by_many) {
     EXPECT_EQ(got.embeddings.count, 3u);
 }
 
+/** Without an executor there is nothing to queue on. */
+TEST(queued, without_an_executor_is_done_on_return) {
+    encoding_t const encoding;
+    encoded_t got;
+    auto call = encoding.call(got);
+    call.completion = uform_completion_queued_k;
+    uform_text_encode(&call);
+    ASSERT_EQ(uform_outcome_status(&got.outcome), uform_status_success_k);
+    EXPECT_EQ(got.embeddings.count, encoding.texts.count());
+}
+
 TEST(queued, one_after_another) {
     encoding_t const encoding;
     executor_t executor;

@@ -214,6 +214,44 @@ TEST(rerank, values_that_are_not_finite) {
     EXPECT_STATUS(answer(uform_rerank, call), uform_status_malformed_k);
 }
 
+/** What is computed but does not fit names the scalar it was to land as, not the document. */
+TEST(rerank, scores_that_do_not_fit) {
+    ranking_t ranking;
+    for (float &x : ranking.query) x *= 300;
+    for (float &x : ranking.documents) x *= 300;
+    auto call = ranking.call();
+    EXPECT_SUCCESS(answer(uform_rerank, call));
+    EXPECT_EQ(landed_t(ranking.scores).rows[0][0], 90000);
+    call.outputs_scalar = uform_scalar_f16_k;
+    outcome_t outcome = answer(uform_rerank, call);
+    EXPECT_STATUS(outcome, uform_status_malformed_k);
+    EXPECT_STREQ(outcome.message, "a document's score does not fit outputs_scalar");
+    EXPECT_STREQ(outcome.detail, "f16");
+    EXPECT_EQ(outcome.item, 0u);
+    ranking.query[0] = ranking.documents[0] = 3e19f, call.outputs_scalar = uform_scalar_f32_k;
+    outcome = answer(uform_rerank, call); // 9e38 is no float
+    EXPECT_STATUS(outcome, uform_status_malformed_k);
+    EXPECT_STREQ(outcome.message, "a document's score is not finite");
+    EXPECT_EQ(outcome.item, 0u);
+}
+
+/** The message names the scalars that would have done. */
+TEST(rerank, landing_scalars_are_named) {
+    ranking_t ranking;
+    auto rerank = ranking.call();
+    choosing_t choosing;
+    auto choose = choosing.call();
+    encoding_t const encoding;
+    encoded_t got;
+    auto encode = encoding.call(got);
+    rerank.outputs_scalar = choose.outputs_scalar = encode.outputs_scalar = uform_scalar_e4m3_k;
+    EXPECT_STREQ(answer(uform_rerank, rerank).message, "outputs_scalar must be f32, bf16 or f16");
+    EXPECT_STREQ(answer(uform_text_choose, choose).message, "outputs_scalar must be f32, bf16 or f16");
+    EXPECT_STREQ(answer(uform_text_encode, encode).message, "outputs_scalar must be f32, bf16 or f16");
+    encode.states = nullptr;
+    EXPECT_STREQ(answer(uform_text_encode, encode).message, "outputs_scalar must be f32, bf16, f16 or i8");
+}
+
 TEST(rerank, is_the_mean_of_the_largest_products) {
     ranking_t ranking;
     EXPECT_SUCCESS(answer(uform_rerank, ranking.call()));

@@ -57,11 +57,26 @@ TEST(trainer_init, refusals_of_handles_and_sizes) {
 TEST(trainer_init, refusals_of_absent_terms) {
     expect_init_refusals(
         uform_objective_joint_k,
-        {{"late interaction", unsupported_k, "late_interaction", [](call_t &c) { c.late_interaction.weight = 1; }},
-         {"choices", unsupported_k, "choices", [](call_t &c) { c.choices.weight = 1; }},
-         {"images", unsupported_k, "text", [](call_t &c) { c.batch.image.patch_side = 16; }},
+        {{"images", unsupported_k, "text", [](call_t &c) { c.batch.image.patch_side = 16; }},
          {"clips", unsupported_k, "text", [](call_t &c) { c.batch.video.patch_side = 16; }},
          {"recordings", unsupported_k, "text", [](call_t &c) { c.batch.audio.chunk_samples = 320; }}});
+}
+
+TEST(trainer_init, refusals_of_choices) {
+    auto const choosing = [](call_t &c) { c.choices.weight = 1, c.batch.max_choices_per_item = 4; };
+    for (uform_objective_t const objective : {uform_objective_masked_k, uform_objective_contrastive_k})
+        expect_init_refusals(
+            objective,
+            {{"no room for a choice", invalid_k, "batch.max_choices_per_item",
+              [&](call_t &c) { choosing(c), c.batch.max_choices_per_item = 0; }},
+             {"a weight below zero", invalid_k, "choices.weight", [](call_t &c) { c.choices.weight = -1; }},
+             {"a weight that is NaN", invalid_k, "choices.weight", [](call_t &c) { c.choices.weight = NAN; }},
+             {"a Brier weight below zero", invalid_k, "choices.brier_weight",
+              [&](call_t &c) { choosing(c), c.choices.brier_weight = -1; }},
+             {"a Brier weight without end", invalid_k, "choices.brier_weight",
+              [&](call_t &c) { choosing(c), c.choices.brier_weight = INFINITY; }},
+             {"endless groups", invalid_k, "size",
+              [&](call_t &c) { choosing(c), c.choices.temperature_groups = 65537; }}});
 }
 
 TEST(trainer_init, refusals_of_paths_and_prefixes) {
@@ -159,6 +174,28 @@ TEST(trainer_init, refusals_of_masking_fields) {
 #undef FIELD
     expect_init_refusals(uform_objective_masked_k, breakages);
     expect_init_refusals(uform_objective_joint_k, breakages);
+}
+
+TEST(trainer_init, refusals_of_late_interaction_fields) {
+    breakages_t breakages;
+    auto const add = [&](char const *word, auto const &change) {
+        breakages.push_back({word, invalid_k, word, [=](call_t &c) { c.late_interaction.weight = 1, change(c); }});
+    };
+    for (float value : {NAN, INFINITY, -1.0f})
+        add("late_interaction.weight", [=](call_t &c) { c.late_interaction.weight = value; });
+    for (float value : {NAN, INFINITY, -1.0f, 100.5f})
+        add("late_interaction.inverse_temperature",
+            [=](call_t &c) { c.late_interaction.inverse_temperature = value; });
+    for (float value : {NAN, INFINITY}) add("late_interaction.bias", [=](call_t &c) { c.late_interaction.bias = value; });
+    for (std::int32_t value : {-1, 5})
+        add("late_interaction.pair_loss", [=](call_t &c) { c.late_interaction.pair_loss = value; });
+    add("late_interaction.width", [](call_t &c) { c.late_interaction.width = 12; });
+    add("size", [](call_t &c) { c.late_interaction.width = SIZE_MAX / 8 * 8; });
+    add("late_interaction.prefix_tokens", [](call_t &c) { c.late_interaction.prefix_tokens = 32; });
+    expect_init_refusals(uform_objective_contrastive_k, breakages);
+    expect_init_refusals(uform_objective_joint_k, breakages);
+    expect_init_refusals(uform_objective_masked_k, {{"a masked run", invalid_k, "late_interaction.weight",
+                                                     [](call_t &c) { c.late_interaction.weight = 1; }}});
 }
 
 TEST(trainer_init, fields_that_are_not_read_may_hold_anything) {

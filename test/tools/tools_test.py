@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The tools as a shell sees them: exit codes, one-line errors, pipes, files that are whole or absent.
 
-Runs uform_base, uform_encode and uform_eval from the folder that the environment's UFORM_TOOLS names, on a model of the
+Runs uform_base, uform_encode, uform_eval and uform_grow from the folder that the environment's UFORM_TOOLS names, on a model of the
 nano tier made here. What a model has learned is not tested; that is for the tests of training.
 """
 import ast
@@ -19,7 +19,7 @@ import time
 import unittest
 
 TOOLS = pathlib.Path(os.environ["UFORM_TOOLS"])
-NAMES = ("uform_base", "uform_encode", "uform_eval")
+NAMES = ("uform_base", "uform_encode", "uform_eval", "uform_grow")
 
 
 def run(tool, *arguments, stdin=b"", timeout=300, **options):
@@ -88,7 +88,7 @@ class ToolsTest(unittest.TestCase):
         text = done.stderr.decode()
         self.assertEqual(done.returncode, code, text)
         self.assertEqual(text.count("\n"), 1, text)
-        self.assertRegex(text, r"^uform_(base|encode|eval): ")
+        self.assertRegex(text, r"^uform_(base|encode|eval|grow): ")
         for part in parts:
             self.assertIn(part, text)
 
@@ -340,6 +340,76 @@ class ToolsTest(unittest.TestCase):
         scores = json.loads(run("uform_eval", self.model, "--pairs", self.folder / "same.jsonl", "--json").stdout)
         self.assertEqual(scores["forward"], {"recall@1": 1.0, "recall@5": 1.0, "recall@10": 1.0, "mrr": 1.0})
         self.assertIn(b"R@10", run(*arguments).stdout)
+
+    def make_decoder(self):
+        """A fresh model with a byte decoder and no temperatures."""
+        self.mixture = self.write_mixture(objective="masked")
+        self.assertEqual(self.train("--steps", 0).returncode, 0)
+        return self.output
+
+    def calibrate(self, checkpoint, records, output):
+        held_out = self.folder / "held_out.jsonl"
+        held_out.write_text("".join(json.dumps(record) + "\n" for record in records))
+        return run("uform_eval", checkpoint, "--calibrate", held_out, "--output", output, "--json")
+
+    @staticmethod
+    def temperatures(path):
+        dtype, shape, data = read_safetensors(path.read_bytes())["choices.inverse_temperatures"]
+        assert dtype == "F32", dtype
+        return list(struct.unpack(f"<{shape[0]}f", data))
+
+    def test_calibrate(self):
+        model, first, second = self.make_decoder(), self.folder / "first.safetensors", self.folder / "second.safetensors"
+        soft = [{"text": f"question {i}", "choices": "abc", "targets": [.5, .25, .25]} for i in range(30)]
+        hard = [{"text": f"other {i}", "choices": "yn", "answer": "yn"[i % 3 == 0], "group": 2} for i in range(300)]
+        done = self.calibrate(model, soft + hard, first)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        groups = json.loads(done.stdout)["groups"]
+        self.assertEqual([group["items"] for group in groups], [30, 0, 300])
+        for group in groups[::2]:
+            self.assertLess(group["after"]["negative_log_likelihood"], group["before"]["negative_log_likelihood"])
+        fitted = self.temperatures(first)
+        self.assertEqual(fitted[1], 1)
+        self.assertTrue(0 < fitted[0] != 1 and 0 < fitted[2] != 1, fitted)
+        before, after = (read_safetensors(path.read_bytes()) for path in (model, first))
+        after.pop("choices.inverse_temperatures")
+        self.assertEqual(before, after)
+        metadata = [json.loads(path.read_bytes()[8:8 + struct.unpack("<Q", path.read_bytes()[:8])[0]])["__metadata__"]
+                    for path in (model, first)]
+        self.assertEqual(metadata[0], metadata[1])
+
+        # What was written is what is served: a second look starts where the first ended, and groups it lacks stay.
+        again = json.loads(self.calibrate(first, hard, second).stdout)["groups"]
+        for score, value in groups[2]["after"].items():
+            self.assertAlmostEqual(again[2]["before"][score], value, 4)
+        self.assertAlmostEqual(self.temperatures(second)[2], fitted[2], 3)
+        self.assertEqual(self.temperatures(second)[:2], fitted[:2])
+        self.assertEqual(run("uform_encode", second, stdin=b"a\n").returncode, 0)
+        table = run("uform_eval", second, "--calibrate", self.folder / "held_out.jsonl", "--output", first).stdout
+        self.assertIn(b"inverse temperature", table)
+        self.expect_no_leftovers()
+
+    def test_calibrate_refuses(self):
+        model, output = self.make_decoder(), self.folder / "calibrated.safetensors"
+        good = {"text": "a", "choices": "yn", "answer": "y"}
+        for change, part in (({"answer": "x"}, "\"answer\""), ({"choices": "yy"}, "\"choices\""),
+                             ({"choices": ""}, "\"choices\""), ({"choices": "\u00e9n"}, "ASCII"),
+                             ({"targets": [1, 0]}, "\"targets\" or"), ({"group": -1}, "\"group\""),
+                             ({"group": 65536}, "\"group\""), ({"text": 7}, "\"text\""),
+                             ({"answer": None}, "\"answer\"")):
+            self.expect_failure(self.calibrate(model, [good, {**good, **change}], output), 1, "held_out.jsonl:2: ", part)
+        for targets in ([.5], [.5, .6], [1.5, -.5], ["a", 1]):
+            record = {"text": "a", "choices": "yn", "targets": targets}
+            self.expect_failure(self.calibrate(model, [record], output), 1, "held_out.jsonl:1: ", "\"targets\"")
+        self.expect_failure(self.calibrate(model, [], output), 1, "no record")
+        self.expect_failure(self.calibrate(self.model, [good], output), 1, "no byte decoder")
+        self.expect_failure(self.calibrate(model, [good], model), 1, str(model))
+        held_out = self.folder / "held_out.jsonl"
+        self.expect_failure(run("uform_eval", model, "--calibrate", held_out), 2, "--output")
+        self.expect_failure(run("uform_eval", model), 2, "--pairs")
+        self.expect_failure(run("uform_eval", model, "--pairs", held_out, "--output", output), 2, "--output")
+        self.expect_failure(run("uform_eval", model, "--pairs", held_out, "--calibrate", held_out), 2, "--pairs")
+        self.assertFalse(output.exists())
 
     def test_bar_on_a_terminal_only(self):
         try:

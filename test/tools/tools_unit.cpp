@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "support/batch.hpp"
+#include "support/calibration.hpp"
 #include "support/checkpoint_header.hpp"
 #include "support/error.hpp"
 #include "support/files.hpp"
@@ -228,6 +229,59 @@ TEST(Files, LongLinesCrossChunks) {
     ASSERT_TRUE(reader.next(line));
     EXPECT_EQ(line, second);
     EXPECT_FALSE(reader.next(line));
+}
+
+/** Two choices an item, with logits that are `gap` apart. */
+void add_judged(judged_choices_t &judged, double gap, double target, std::uint32_t group) {
+    for (double const logit : {gap - 5, -5.0}) judged.logits.push_back(logit); // of any constant
+    for (double const probability : {target, 1 - target}) judged.targets.push_back(probability);
+    judged.offsets.push_back(judged.logits.size()), judged.groups.push_back(group);
+}
+
+TEST(Calibration, FitsWhatTheOddsSay) {
+    judged_choices_t judged;
+    for (int i = 0; i < 4; ++i) add_judged(judged, std::log(9.0), i < 3, 0); // says 9 to 1 where it is 3 to 1
+    add_judged(judged, -std::log(9.0), 0.25, 0);
+    add_judged(judged, std::log(2.0), 0.8, 2); // twice as likely where it is four times
+    float const stored[] = {1, 7, 1};
+    auto const groups = calibrate(judged, stored);
+    ASSERT_EQ(groups.size(), 3u);
+    EXPECT_NEAR(groups[0].inverse_temperature, 0.5, 1e-7);
+    EXPECT_NEAR(groups[2].inverse_temperature, 2, 1e-6);
+    EXPECT_EQ(groups[0].items, 5u);
+    EXPECT_NEAR(groups[0].before.negative_log_likelihood, -0.75 * std::log(0.9) - 0.25 * std::log(0.1), 1e-9);
+    EXPECT_NEAR(groups[0].after.negative_log_likelihood, -0.75 * std::log(0.75) - 0.25 * std::log(0.25), 1e-9);
+    EXPECT_NEAR(groups[0].before.calibration_error, 0.15, 1e-9);
+    EXPECT_NEAR(groups[0].after.calibration_error, 0, 1e-7);
+    EXPECT_EQ(groups[1].inverse_temperature, 7) << "a group without items keeps what it had";
+    EXPECT_EQ(groups[1].items, 0u);
+    EXPECT_EQ(groups[1].before.negative_log_likelihood, 0);
+}
+
+TEST(Calibration, BinsDoNotCancelEachOther) {
+    judged_choices_t judged;
+    add_judged(judged, std::log(4.0), 1, 0); // 0.8, and always right
+    add_judged(judged, std::log(1.5), 0, 0); // 0.6, and never right
+    EXPECT_NEAR(score_group(judged, 0, 1).calibration_error, (0.2 + 0.6) / 2, 1e-9);
+    judged = {};
+    add_judged(judged, std::log(4.0), 1, 0), add_judged(judged, std::log(4.0), 0, 0); // one bin: 0.8 where it is half
+    EXPECT_NEAR(score_group(judged, 0, 1).calibration_error, 0.3, 1e-9);
+}
+
+TEST(Calibration, WithoutABestTheNearestLimit) {
+    judged_choices_t judged;
+    add_judged(judged, 3, 1, 0);                                                          // always right
+    add_judged(judged, 3, 0, 1);                                                          // always wrong
+    add_judged(judged, 0, 1, 2);                                                          // says nothing
+    judged.logits.push_back(-4), judged.targets.push_back(1), judged.groups.push_back(3); // one choice is certain
+    judged.offsets.push_back(judged.logits.size());
+    float const stored[] = {1, 1, 1.5f, 2.5f};
+    auto const groups = calibrate(judged, stored);
+    EXPECT_EQ(groups[0].inverse_temperature, 64);
+    EXPECT_EQ(groups[1].inverse_temperature, 1.0f / 64);
+    EXPECT_EQ(groups[2].inverse_temperature, 1.5f);
+    EXPECT_EQ(groups[3].inverse_temperature, 2.5f);
+    EXPECT_NEAR(groups[1].before.negative_log_likelihood, 3 + std::log1p(std::exp(-3.0)), 1e-9);
 }
 
 TEST(CheckpointHeader, PrefixesAreUnescaped) {

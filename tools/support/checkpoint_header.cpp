@@ -17,8 +17,16 @@ namespace {
 
 constexpr std::uint64_t largest_header_k = 100'000'000; // the limit of the safetensors format
 
-/** The JSON text between the eight length bytes and the tensors. */
-std::string header_text(std::string const &path) {
+int hex_digit(char c) noexcept {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+}
+
+} // namespace
+
+std::string checkpoint_header_text(std::string const &path) {
     check_path(path, path);
     std::ifstream file(path, std::ios::binary);
     if (!file) fail_at(path, 0, "cannot read it, {}; check the path and its permissions", system_reason());
@@ -35,15 +43,6 @@ std::string header_text(std::string const &path) {
     file.read(text.data(), std::streamsize(length));
     return text;
 }
-
-int hex_digit(char c) noexcept {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
-
-} // namespace
 
 std::uint64_t checkpoint_header_t::number(std::string_view key) const {
     auto const found = metadata.find(key);
@@ -63,7 +62,7 @@ std::string checkpoint_header_t::prefix(std::string_view side) const {
 
 checkpoint_header_t read_checkpoint_header(std::string const &path) {
     checkpoint_header_t header {path, {}};
-    simdjson::padded_string const text(header_text(path));
+    simdjson::padded_string const text(checkpoint_header_text(path));
     simdjson::dom::parser parser;
     simdjson::dom::object root, metadata;
     if (parser.parse(text).get(root)) fail_at(path, 0, "is not a safetensors file; name a UForm checkpoint");

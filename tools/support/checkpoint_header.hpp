@@ -25,6 +25,9 @@ struct checkpoint_header_t {
 
 checkpoint_header_t read_checkpoint_header(std::string const &path);
 
+/** The JSON text between the eight length bytes and the tensors. */
+std::string checkpoint_header_text(std::string const &path);
+
 /** Bytes from their spelling in metadata: `\xHH` is a byte, `\\` a backslash, anything else itself. */
 std::string unescaped(std::string_view text);
 

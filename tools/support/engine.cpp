@@ -85,6 +85,17 @@ model_t load_model(std::string const &path, executor_t const &executor) {
     return model;
 }
 
+model_t load_model_bytes(std::string_view bytes, std::string const &path, executor_t const &executor) {
+    model_t model;
+    uform_outcome_t outcome = {};
+    uform_model_load_ram_buffer_t call = {};
+    call.model = model.out(), call.executor = executor.get(), call.outcome = &outcome;
+    call.buffer = view(bytes), call.progress = interruptible();
+    uform_model_load_ram_buffer(&call);
+    check(outcome, path);
+    return model;
+}
+
 uform_model_description_t describe(model_t const &model) {
     uform_model_description_t description = {};
     uform_outcome_t outcome = {};

@@ -49,6 +49,8 @@ uform_cpu_class_t cpu_class_from(std::string const &name);
 executor_t make_executor(std::size_t threads, uform_cpu_class_t cpu_class);
 arena_t make_arena(executor_t const &executor);
 model_t load_model(std::string const &path, executor_t const &executor);
+/** From a checkpoint's bytes; `path` is what failures call them. */
+model_t load_model_bytes(std::string_view bytes, std::string const &path, executor_t const &executor);
 uform_model_description_t describe(model_t const &model);
 
 } // namespace uform::tools

@@ -42,6 +42,18 @@ std::size_t read_some(int descriptor, char *target, std::size_t capacity, std::s
     }
 }
 
+/** Makes a rename last through a loss of power, where the folder may be opened and its file system can. */
+void sync_folder(std::string const &path) {
+    std::filesystem::path const folder = std::filesystem::path(path).parent_path();
+    int const descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) return;
+    bool const synced = ::fsync(descriptor) == 0 || errno == EINVAL;
+    int const reason = errno;
+    ::close(descriptor);
+    errno = reason;
+    if (!synced) fail_at(path, 0, "is written, but its folder cannot be flushed, {}; check the disk", system_reason());
+}
+
 } // namespace
 
 void occupy_standard_streams() noexcept {
@@ -218,6 +230,7 @@ void output_file_t::commit() {
     if (::fsync(descriptor_) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0)
         fail_at(path_, 0, "cannot finish writing it, {}; free some space and try again", system_reason());
     temporary_.clear();
+    sync_folder(path_);
 }
 
 temporary_path_t::~temporary_path_t() { ::unlink(path_.c_str()); }

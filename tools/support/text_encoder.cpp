@@ -16,8 +16,11 @@ void text_batch_t::add(std::string_view text) {
 }
 
 text_encoder_t::text_encoder_t(std::string const &checkpoint, executor_t const &executor)
-    : checkpoint_(checkpoint), executor_(executor), arena_(make_arena(executor)),
-      model_(load_model(checkpoint, executor)), description_(describe(model_)) {}
+    : text_encoder_t(checkpoint, load_model(checkpoint, executor), executor) {}
+
+text_encoder_t::text_encoder_t(std::string const &checkpoint, model_t model, executor_t const &executor)
+    : checkpoint_(checkpoint), executor_(executor), arena_(make_arena(executor)), model_(std::move(model)),
+      description_(describe(model_)) {}
 
 encoded_t text_encoder_t::encode(text_batch_t const &batch, surface_t surface, std::size_t dimensions,
                                  uform_scalar_t scalar) {

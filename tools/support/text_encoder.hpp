@@ -44,6 +44,8 @@ class text_encoder_t {
   public:
     /** Borrows the executor. */
     text_encoder_t(std::string const &checkpoint, executor_t const &executor);
+    /** Of a model loaded already; `checkpoint` is what failures call it. */
+    text_encoder_t(std::string const &checkpoint, model_t model, executor_t const &executor);
 
     uform_model_description_t const &description() const noexcept { return description_; }
     encoded_t encode(text_batch_t const &batch, surface_t surface, std::size_t dimensions, uform_scalar_t scalar);

@@ -84,36 +84,47 @@ template <typename wide_, typename tokens_of_, typename fill_>
     return claim_rotary(lane, table, items_t {{offsets, count + 1}}, batch);
 }
 
-/** Packs texts `[0, count)`, each cut to the context, into lane scratch; false when memory is out. */
-template <typename wide_, typename text_of_>
-[[nodiscard]] bool pack_texts(lane_t &lane, rotary_table_t<wide_> const &table, std::size_t count,
-                              text_of_ const &text_of, text_batch_t<wide_> &batch) noexcept {
-    auto const tokens_of = [&](std::size_t item) { return text_tokens(text_of(item).size(), table.context()); };
-    auto const fill = [&](std::size_t item, std::span<std::uint16_t> ids) {
-        std::span<unsigned char const> const text = text_of(item);
-        if (text.empty())
-            ids[0] = pad_token_k;
-        else
-            std::copy_n(text.begin(), ids.size(), ids.begin());
-    };
-    return pack_items(lane, table, count, tokens_of, fill, batch);
-}
-
 /** Tokens of a text and the MASK behind it, for which the text gives up one token of the context. */
 inline std::size_t question_tokens(std::size_t bytes, std::size_t context) noexcept {
     return std::min(bytes, context - 1) + 1;
 }
 
-/** Packs texts `[0, count)`, each with one MASK behind it that a decoder is to read; false when memory is out. */
+/**
+ *  Packs texts `[0, count)`, each cut to the context, into lane scratch; false when memory is out. One for which
+ *  `asks(item)` gets a MASK behind it that a decoder is to read.
+ */
+template <typename wide_, typename text_of_, typename asks_>
+[[nodiscard]] bool pack_asked(lane_t &lane, rotary_table_t<wide_> const &table, std::size_t count,
+                              text_of_ const &text_of, asks_ const &asks, text_batch_t<wide_> &batch) noexcept {
+    auto const tokens_of = [&](std::size_t item) {
+        std::size_t const bytes = text_of(item).size();
+        return asks(item) ? question_tokens(bytes, table.context()) : text_tokens(bytes, table.context());
+    };
+    auto const fill = [&](std::size_t item, std::span<std::uint16_t> ids) {
+        std::span<unsigned char const> const text = text_of(item);
+        std::copy_n(text.begin(), std::min(text.size(), ids.size()), ids.begin());
+        if (asks(item))
+            ids.back() = mask_token_k;
+        else if (text.empty())
+            ids[0] = pad_token_k;
+    };
+    return pack_items(lane, table, count, tokens_of, fill, batch);
+}
+
+/** The same where none asks. */
+template <typename wide_, typename text_of_>
+[[nodiscard]] bool pack_texts(lane_t &lane, rotary_table_t<wide_> const &table, std::size_t count,
+                              text_of_ const &text_of, text_batch_t<wide_> &batch) noexcept {
+    return pack_asked(
+        lane, table, count, text_of, [](std::size_t) { return false; }, batch);
+}
+
+/** The same where all ask. */
 template <typename wide_, typename text_of_>
 [[nodiscard]] bool pack_questions(lane_t &lane, rotary_table_t<wide_> const &table, std::size_t count,
                                   text_of_ const &text_of, text_batch_t<wide_> &batch) noexcept {
-    auto const tokens_of = [&](std::size_t item) { return question_tokens(text_of(item).size(), table.context()); };
-    auto const fill = [&](std::size_t item, std::span<std::uint16_t> ids) {
-        std::copy_n(text_of(item).begin(), ids.size() - 1, ids.begin());
-        ids.back() = mask_token_k;
-    };
-    return pack_items(lane, table, count, tokens_of, fill, batch);
+    return pack_asked(
+        lane, table, count, text_of, [](std::size_t) { return true; }, batch);
 }
 
 } // namespace uform

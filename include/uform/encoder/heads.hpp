@@ -1,6 +1,6 @@
 /**
  *  @file heads.hpp
- *  @brief Arrows 6 and 7: states → one pooled row per item → the embedding; states → token vectors.
+ *  @brief Arrows 6 and 7: states → one pooled row per item → the embedding; states → token vectors; states → byte logits.
  *
  *  e = p + output · silu(hidden · p), p the attention-pooled row of the item's states (docs/DESIGN.md, "Heads"). The
  *  unit length is the caller's last step, since a Matryoshka prefix is normalized again. Nothing here knows a modality.
@@ -84,6 +84,14 @@ void token_vectors_forward(kit_ const &kit, lane_t &lane, packed_t projection, s
                            narrow_t<wide_> const *states, wide_ *vectors, wide_ *inverse_norm) noexcept {
     kit.gemm_wide(lane, tokens, states, projection, nullptr, vectors);
     kit.normalize_rows(lane, tokens, projection.outputs, projection.outputs, vectors, vectors, inverse_norm);
+}
+
+/** From states [count, hidden] to the byte decoder's logits [count, 256]. */
+template <typename kit_, typename wide_ = typename kit_::wide_t>
+void byte_logits_forward(kit_ const &kit, lane_t &lane, packed_t decoder, narrow_t<wide_> const *bias,
+                         std::size_t count, narrow_t<wide_> const *states, wide_ *logits) noexcept {
+    kit.gemm_wide(lane, count, states, decoder, nullptr, logits);
+    for (std::size_t i = 0; i < count * byte_values_k; ++i) logits[i] += widen(bias[i % byte_values_k]);
 }
 
 } // namespace uform

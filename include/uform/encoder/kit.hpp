@@ -15,12 +15,20 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include <uform/encoder/geometry.hpp>
 #include <uform/utilities/lane.hpp>
 #include <uform/utilities/scalar.hpp>
 
 namespace uform {
+
+/**
+ *  Rows of a root mean square beyond 2^57 are normalized, but their backward would multiply numbers that float does not
+ *  hold: it answers NaN, which refuses the training step, instead of a gradient that lacks terms.
+ */
+inline constexpr float least_inverse_rms_k = 0x1p-57f;
+inline constexpr float no_gradient_k = std::numeric_limits<float>::quiet_NaN();
 
 /**
  *  A weight matrix in the order its kit reads it. `data` holds `pack_bytes(outputs, inputs, scalar)` bytes, 64-byte
@@ -152,7 +160,7 @@ struct kit_table_t {
     void (*choices_softmax)(lane_t &, choices_softmax_t<float> const &) noexcept;
 
     void (*cast_rows)(lane_t &, std::size_t count, wide x, bf16_t *y) noexcept;
-    void (*widen_rows)(lane_t &, std::size_t count, narrow x, float *y) noexcept;
+    void (*widen_f16)(lane_t &, std::size_t count, std::uint16_t const *x, float *y) noexcept; // exact
 };
 
 /** The table of `class_`, or null where this build has no kernels for it. Whether the machine runs it is another

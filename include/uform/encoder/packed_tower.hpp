@@ -107,7 +107,9 @@ class packed_tower_t {
         weights.norm = place<wide_t>(hidden), weights.pool.query = place<wide_t>(hidden);
         place_pair(kit, hidden, hidden, weights.pool.hidden, weights.pool.hidden_transposed);
         place_pair(kit, hidden, hidden, weights.pool.output, weights.pool.output_transposed);
-        if (masters.tokens_projection) weights.tokens_projection = place_packed(kit, layout.token_width, hidden);
+        if (masters.tokens_projection)
+            place_pair(kit, layout.token_width, hidden, weights.tokens_projection,
+                       weights.tokens_projection_transposed);
         if (!masters.decoder_weight) return;
         place_pair(kit, byte_values_k, hidden, weights.decoder, weights.decoder_transposed);
         weights.decoder_bias = place<narrow_t>(byte_values_k);
@@ -125,7 +127,7 @@ class packed_tower_t {
         pack(kit, masters.pool_hidden, weights.pool.hidden, weights.pool.hidden_transposed);
         pack(kit, masters.pool_output, weights.pool.output, weights.pool.output_transposed);
         if (masters.tokens_projection)
-            kit.pack(masters.tokens_projection, 0, weights.tokens_projection.outputs, weights.tokens_projection);
+            pack(kit, masters.tokens_projection, weights.tokens_projection, weights.tokens_projection_transposed);
         if (!masters.decoder_weight) return;
         pack(kit, masters.decoder_weight, weights.decoder, weights.decoder_transposed);
         copy(masters.decoder_bias, weights.decoder_bias, byte_values_k);

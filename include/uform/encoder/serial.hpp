@@ -15,6 +15,8 @@
 
 #include <uform/encoder/kit.hpp>
 #include <uform/utilities/elementary.hpp>
+#include <uform/utilities/rows.hpp>
+#include <uform/utilities/squares.hpp>
 
 namespace uform::serial {
 
@@ -133,14 +135,25 @@ struct kit {
         });
     }
 
+    /** Of x times `scale`. */
+    static wide_t sum_of_squares(std::size_t columns, wide x, wide_t scale) noexcept {
+        wide_t squares = 0;
+        for (std::size_t i = 0; i < columns; ++i) squares += (x[i] * scale) * (x[i] * scale);
+        return squares;
+    }
+    /** Where the plain sum is beyond float, epsilon is nothing beside the mean. */
+    static wide_t inverse_rms_of(std::size_t columns, wide x) noexcept {
+        wide_t const squares = sum_of_squares(columns, x, 1), count = real(double(columns));
+        float const scale = squares_scale(float(real_of(squares)));
+        if (scale < 1) return real(scale) / sqrt_of(sum_of_squares(columns, x, real(scale)) / count);
+        return wide_t(1) / sqrt_of(squares / count + real(rmsnorm_epsilon_k));
+    }
     static void rmsnorm(lane_t &lane, std::size_t rows, std::size_t columns, wide x, wide scale, narrow_t *y,
                         wide_t *inverse_rms) noexcept {
         lane.rows(rows, 1, [=](std::size_t first, std::size_t last, lane_t &) {
             for (std::size_t row = first; row < last; ++row) {
                 wide from = x + row * columns;
-                wide_t squares = 0;
-                for (std::size_t i = 0; i < columns; ++i) squares += from[i] * from[i];
-                wide_t const inverse = wide_t(1) / sqrt_of(squares / real(double(columns)) + real(rmsnorm_epsilon_k));
+                wide_t const inverse = inverse_rms_of(columns, from);
                 inverse_rms[row] = inverse;
                 for (std::size_t i = 0; i < columns; ++i) y[row * columns + i] = store(from[i] * inverse * scale[i]);
             }
@@ -152,7 +165,8 @@ struct kit {
         for (std::size_t row = 0; row < rows; ++row) {
             wide x = io.x + row * columns;
             narrow d_y = io.d_y + row * columns;
-            wide_t const inverse = io.inverse_rms[row];
+            wide_t inverse = io.inverse_rms[row];
+            if (real_of(inverse) < least_inverse_rms_k) inverse = real(no_gradient_k);
             wide_t dot_sum = 0;
             for (std::size_t i = 0; i < columns; ++i) {
                 dot_sum += load(d_y[i]) * io.scale[i] * x[i];
@@ -369,11 +383,13 @@ struct kit {
     static void normalize_rows(lane_t &, std::size_t rows, std::size_t columns, std::size_t stride, wide x, wide_t *y,
                                wide_t *inverse_norm) noexcept {
         for (std::size_t row = 0; row < rows; ++row) {
-            wide_t squares = 0;
-            for (std::size_t i = 0; i < columns; ++i) squares += x[row * stride + i] * x[row * stride + i];
+            wide from = x + row * stride;
+            wide_t squares = sum_of_squares(columns, from, 1);
+            wide_t const scale = real(squares_scale(float(real_of(squares))));
+            if (real_of(scale) != 1) squares = sum_of_squares(columns, from, scale);
             wide_t const inverse = real_of(squares) > 0 ? wide_t(1) / sqrt_of(squares) : wide_t(0);
-            inverse_norm[row] = inverse;
-            for (std::size_t i = 0; i < columns; ++i) y[row * stride + i] = x[row * stride + i] * inverse;
+            inverse_norm[row] = inverse * scale;
+            for (std::size_t i = 0; i < columns; ++i) y[row * stride + i] = (from[i] * scale) * inverse;
         }
     }
 
@@ -420,8 +436,8 @@ struct kit {
     static void cast_rows(lane_t &, std::size_t count, wide x, narrow_t *y) noexcept {
         for (std::size_t i = 0; i < count; ++i) y[i] = store(x[i]);
     }
-    static void widen_rows(lane_t &, std::size_t count, narrow x, wide_t *y) noexcept {
-        for (std::size_t i = 0; i < count; ++i) y[i] = load(x[i]);
+    static void widen_f16(lane_t &, std::size_t count, std::uint16_t const *x, wide_t *y) noexcept {
+        for (std::size_t i = 0; i < count; ++i) y[i] = wide_t(uform::widen_f16(x[i]));
     }
 };
 

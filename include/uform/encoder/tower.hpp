@@ -20,7 +20,7 @@ struct tower_weights_t {
     buffer_t<block_weights_t<wide_>> blocks;    // [depth]
     wide_ const *norm = nullptr;                // [hidden]
     pool_weights_t<wide_> pool {};
-    packed_t tokens_projection;                    // empty where there is no token head
+    packed_t tokens_projection, tokens_projection_transposed; // empty where there is no token head
     packed_t decoder, decoder_transposed;          // empty where there is no decoder
     narrow_t<wide_> const *decoder_bias = nullptr; // [256]
 };

@@ -43,7 +43,8 @@ struct statement_t {
     std::uint64_t step = 0;            // must be the same everywhere
     std::uint64_t trail = 0;           // of what came before, such as the last step's bits: must be the same too
     std::uint64_t sizes[sizes_k] = {}; // of this process's share, for the others to read
-    double partial = 0;                // of a sum over the world
+    static constexpr std::size_t partials_k = 2;
+    double partials[partials_k] = {}; // of sums over the world
 };
 
 class mesh_t {
@@ -69,8 +70,8 @@ class mesh_t {
     /** The same, summed over all processes, or over those before this one. */
     std::uint64_t size_of_all(std::size_t which) const noexcept { return sum_sizes(which, count_); }
     std::uint64_t size_before(std::size_t which) const noexcept { return sum_sizes(which, index_); }
-    /** The sum of all partials, rank by rank. */
-    double sum_of_partials() const noexcept;
+    /** The sum of all processes' partials, rank by rank. */
+    double sum_of_partials(std::size_t which) const noexcept;
 
     /** `all` receives every process's bytes, in the order of ranks; `sizes` [count] as agreed, any may be zero. */
     [[nodiscard]] failure_t gather(std::span<std::byte const> mine, std::size_t const *sizes, std::byte *all) noexcept;

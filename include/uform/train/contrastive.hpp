@@ -101,7 +101,7 @@ class contrastive_pass_t {
         });
         for (std::size_t item = 0; item < items_; ++item) {
             scalar_ const square = raw_[item * items_ + item];
-            inverse_norms_[item] = real_of(square) == 0 ? scalar_(0) : scalar_(1) / sqrt_of(square);
+            inverse_norms_[item] = inverse_norm_of(width, in_.embeddings + item * in_.hidden, square);
         }
     }
 

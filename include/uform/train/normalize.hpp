@@ -2,16 +2,19 @@
  *  @file normalize.hpp
  *  @brief Unit rows and the way back through them, over any scalar: y = x / |x|, d_x = (d_y - (d_y . y) y) / |x|.
  *
- *  What every loss over pooled embeddings starts and ends with. A row of zeros stays zeros and passes no gradient. The
+ *  What every loss over pooled embeddings starts and ends with. A row of zeros stays zeros and passes no gradient; one
+ *  whose squares leave float turns to NaN, which refuses the step: its gradient would leave float as well. The
  *  kit's `normalize_rows` is for serving; this one runs on complex numbers too, squares not conjugated, so that complex
  *  step (Squire and Trapp 1998) can check a loss from its raw rows on.
  */
 #pragma once
 #include <complex>
 #include <cstddef>
+#include <limits>
 
 #include <uform/train/products.hpp>
 #include <uform/utilities/elementary.hpp>
+#include <uform/utilities/squares.hpp>
 
 namespace uform {
 
@@ -41,11 +44,17 @@ real_t<scalar_> highest_of(std::size_t count, scalar_ const *x) noexcept {
     return highest[0];
 }
 
-/** 1 / |x|, or zero for a row of zeros. */
+/** 1 / |x| of a row whose square is known, or zero for a row of zeros, or NaN. */
+template <typename scalar_>
+scalar_ inverse_norm_of(std::size_t columns, scalar_ const *x, scalar_ square) noexcept {
+    if (squares_scale(float(real_of(square))) == 1) return scalar_(1) / sqrt_of(square);
+    for (std::size_t column = 0; column < columns; ++column)
+        if (real_of(x[column]) != 0) return scalar_(std::numeric_limits<real_t<scalar_>>::quiet_NaN());
+    return scalar_(0);
+}
 template <typename scalar_>
 scalar_ inverse_norm_of(std::size_t columns, scalar_ const *x) noexcept {
-    scalar_ const square = dot(columns, x, x);
-    return real_of(square) == 0 ? scalar_(0) : scalar_(1) / sqrt_of(square);
+    return inverse_norm_of(columns, x, dot(columns, x, x));
 }
 
 /** x [rows, columns] with `stride` elements from row to row; y [rows, columns] dense; inverse_norm [rows]. */

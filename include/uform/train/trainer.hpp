@@ -30,6 +30,8 @@ struct trainer_options_t {
     masking_t masking {};
     uform_contrastive_t contrastive {}; // its widths point into `widths`
     std::size_t widths[matryoshka_limit_k] = {};
+    uform_choices_t choices {};
+    uform_late_interaction_t late_interaction {}; // of weight zero: no token head is trained
     uform_regularizers_t regularizers {};
     schedule_t schedule {};
     std::uint64_t seed = 0;
@@ -37,17 +39,36 @@ struct trainer_options_t {
 
     bool masks() const noexcept { return objective != uform_objective_contrastive_k; }
     bool contrasts() const noexcept { return objective != uform_objective_masked_k; }
+    bool chooses() const noexcept { return choices.weight > 0; }
+    bool interacts() const noexcept { return late_interaction.weight > 0; }
 };
+
+/** Tokens by which a query of `tokens` scores; zero where the prefix is all there is. */
+inline std::size_t query_tokens(uform_late_interaction_t const &options, std::size_t tokens) noexcept {
+    return tokens <= options.prefix_tokens ? 0 : std::min(tokens - options.prefix_tokens, options.max_query_span);
+}
+
+/** Tokens of a text that heads over whole items read: an item that asks ends in a MASK, which they leave out. */
+inline std::size_t read_tokens(std::size_t bytes, bool asks, std::size_t context) noexcept {
+    return std::clamp<std::size_t>(bytes, 1, std::max<std::size_t>(context - asks, 1));
+}
 
 /** One process's share of a step; relations index its items. */
 struct step_items_t {
     tape_t<unsigned char> texts;                       // [count]
     std::span<std::uint32_t const> bags;               // [count] or empty
     std::span<std::uint32_t const> temperature_groups; // [count] or empty
+    tape_t<unsigned char> choices;                     // [count] or empty: the legal bytes of each item, all different
+    tape_t<float> choice_targets;                      // [count] or empty: a probability for each of `choices`
+    std::span<uform_late_interaction_side_t const> sides; // [count], or empty: none takes part
     relations_t relations;
     float *embeddings = nullptr; // [count, hidden], unit rows as the loss scored them; null skips the copy
+    float *token_vectors = nullptr;       // [tokens of all items, token_width], likewise, those of dropped items left out
+    std::size_t *token_offsets = nullptr; // [count + 1], set where `token_vectors` is not null
 
     std::size_t count() const noexcept { return texts.size(); }
+    /** Whether an item has a MASK behind its text, at which it chooses. */
+    bool asks(std::size_t item) const noexcept { return choices.size() && !choices[item].empty(); }
 };
 
 class trainer_t {

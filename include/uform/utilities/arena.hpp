@@ -22,7 +22,11 @@ class arena_t {
         memory_.reset();
         return true;
     }
+    /** Takes it too, and keeps what landed: for a look at whose memory it is. */
+    [[nodiscard]] bool try_look() noexcept { return hold_.try_hold(); }
     void release() noexcept { hold_.release(); }
+    void release_leaving() noexcept { hold_.release_leaving(); }
+    void leave() noexcept { hold_.leave(); }
     void wait_free() const noexcept { hold_.wait_free(); }
     bool torn_by_fork() const noexcept { return hold_.torn_by_fork(); }
 
@@ -31,6 +35,8 @@ class arena_t {
     element_ *claim(std::size_t count) noexcept {
         return memory_.claim<element_>(count);
     }
+    /** True where any of the `bytes` bytes at `data` are its own. Its holder's to ask. */
+    bool holds(void const *data, std::size_t bytes) const noexcept { return memory_.holds(data, bytes); }
     void place(domains_t const &domains) noexcept { memory_.place(domains); }
     std::size_t capacity() const noexcept { return memory_.capacity(); }
 };

@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <utility>
 
-#include <uform/utilities/buffer.hpp>
 #include <uform/utilities/names.hpp>
 #include <uform/utilities/status.hpp>
 
@@ -141,6 +141,16 @@ inline std::size_t first_length_difference(uform_tape_view_t const &a, uform_tap
     return count;
 }
 
+/** Accepts the legal bytes of one item, none of them twice. */
+inline failure_t refuse_twins(std::span<unsigned char const> choices) noexcept {
+    bool seen[256] = {};
+    for (unsigned char const choice : choices)
+        if (std::exchange(seen[choice], true))
+            return fail(uform_status_invalid_argument_k, "choices of one item must be all different",
+                        "byte %u comes twice", unsigned(choice));
+    return {};
+}
+
 /** Accepts any pointer where `length` is zero. */
 template <literal_t field_>
 failure_t check_bytes(uform_bytes_view_t view) noexcept {
@@ -163,13 +173,6 @@ failure_t check_path(uform_bytes_view_t view, presence_t presence = presence_t::
     return {};
 }
 
-/** A checked path as the system takes it, zero-ended; empty where memory is out. */
-inline buffer_t<char> zero_ended(uform_bytes_view_t view) noexcept {
-    buffer_t<char> path;
-    if (path.resize(view.length + 1) && view.length) std::memcpy(path.data(), view.data, view.length);
-    return path;
-}
-
 /** Accepts scalars that rows can land as; i8 is for unit rows alone. */
 inline failure_t check_outputs_scalar(uform_scalar_t scalar, bool unit_rows_only) noexcept {
     switch (scalar) {
@@ -181,8 +184,10 @@ inline failure_t check_outputs_scalar(uform_scalar_t scalar, bool unit_rows_only
         if (unit_rows_only) return {};
         return fail(uform_status_unsupported_k, "outputs_scalar i8 holds unit rows alone");
     default:
-        return fail(uform_status_invalid_argument_k, "outputs_scalar must be f32, bf16, f16 or i8", "%s",
-                    name_of_scalar(scalar));
+        return fail(uform_status_invalid_argument_k,
+                    unit_rows_only ? "outputs_scalar must be f32, bf16, f16 or i8"
+                                   : "outputs_scalar must be f32, bf16 or f16",
+                    "%s", name_of_scalar(scalar));
     }
 }
 

@@ -18,6 +18,7 @@
 #pragma once
 #include <uform/utilities/arena.hpp>
 #include <uform/utilities/arguments.hpp>
+#include <uform/utilities/arithmetic.hpp>
 #include <uform/utilities/executor.hpp>
 #include <uform/utilities/outcome.hpp>
 #include <uform/utilities/progress.hpp>
@@ -101,18 +102,29 @@ failure_t hold_handles(arguments_ const &call) noexcept {
     return {};
 }
 
+/** Frees what the call held for the next one, in the eyes of everybody but those who wait for this call to be through. */
 template <typename arguments_>
 void release_handles(arguments_ const &call) noexcept {
-    if constexpr (requires { call.model->users; }) call.model->users.leave();
-    if constexpr (requires { call.trainer->hold; }) call.trainer->hold.release();
+    if constexpr (requires { call.trainer->hold; }) call.trainer->hold.release_leaving();
     if constexpr (requires { call.arena->arena; })
-        if (call.arena) call.arena->arena.release();
-    if (call.executor) call.executor->executor.release();
+        if (call.arena) call.arena->arena.release_leaving();
+    if (call.executor) call.executor->executor.release_leaving();
+}
+
+/** Takes leave of what was held; each may be freed by another thread from here on. */
+template <typename arguments_>
+void leave_handles(arguments_ const &call) noexcept {
+    if constexpr (requires { call.model->users; }) call.model->users.leave();
+    if constexpr (requires { call.trainer->hold; }) call.trainer->hold.leave();
+    if constexpr (requires { call.arena->arena; })
+        if (call.arena) call.arena->arena.leave();
+    if (call.executor) call.executor->executor.leave();
 }
 
 /**
  *  Runs the work of a held call and answers. What is held goes before the answer, so that whoever reads the answer
- *  finds the executor free; from there on the call lives in a copy, the next one's arguments taking its old place.
+ *  finds the executor free; from there on the call lives in a copy, the next one's arguments taking its old place. Who
+ *  drains or frees what it held returns after the answer, so that an outcome may go as soon as they do.
  */
 template <auto work_, typename arguments_>
 void finish_verb(arguments_ const &arguments, executor_t &executor) noexcept {
@@ -121,6 +133,7 @@ void finish_verb(arguments_ const &arguments, executor_t &executor) noexcept {
     failure_t const failure = work_(call, executor);
     release_handles(call);
     publish_outcome(*call.outcome, failure);
+    leave_handles(call);
 }
 
 /** A verb that computes: on the calling thread, blocking on an executor, or queued. */
@@ -128,6 +141,7 @@ template <auto check_, auto work_, typename arguments_>
 void run_verb(arguments_ *arguments) noexcept {
     if (!arguments || !arguments->outcome) return;
     arguments_ &call = *arguments;
+    default_arithmetic_t const arithmetic; // its other threads see to their own
     begin_outcome(*call.outcome);
     failure_t failure = check_handles(call);
     if (!failure) failure = check_(std::as_const(call));

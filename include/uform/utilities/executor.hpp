@@ -68,6 +68,8 @@ class executor_t {
 
     [[nodiscard]] bool try_hold() noexcept { return hold_.try_hold(); }
     void release() noexcept { hold_.release(); }
+    void release_leaving() noexcept { hold_.release_leaving(); }
+    void leave() noexcept { hold_.leave(); }
     void wait_free() const noexcept { hold_.wait_free(); }
     /** True in a child forked since `start`: the threads stayed in the parent, and no call can run. */
     bool torn_by_fork() const noexcept { return process_ && process_ != this_process(); }
@@ -115,8 +117,6 @@ class executor_t {
      */
     void reset_lanes() noexcept;
 
-    /** True where deferred calls can be: it has a dispatcher. */
-    bool can_defer() const noexcept { return started_; }
     /** Runs `task` on the dispatcher over a copy of `arguments`. The task releases the executor itself. */
     template <typename arguments_>
     void submit(deferred_t task, arguments_ const &arguments) noexcept {

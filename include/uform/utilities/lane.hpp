@@ -40,6 +40,8 @@ class scratch_t {
     /** Rewinds to the start, as one block of no less than `least` bytes. */
     void reset(std::size_t least = 0) noexcept;
     std::size_t capacity() const noexcept;
+    /** True where a block holds any of the `bytes` bytes at `data`. */
+    bool holds(void const *data, std::size_t bytes) const noexcept;
     /** Where blocks opened from now on should come from. */
     void place(domains_t const &domains) noexcept { domains_ = domains; }
 

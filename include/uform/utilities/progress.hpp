@@ -17,6 +17,7 @@ class progress_t {
     std::size_t const total_;
     std::size_t completed_ = 0;
     std::atomic<bool> stopped_ {false};
+    bool torn_ = false; // only ever true where one thread is left to read it
 
   public:
     progress_t(uform_progress_t handler, std::size_t total) noexcept : handler_(handler), total_(total) {}
@@ -26,11 +27,17 @@ class progress_t {
     /** Counts more work as done; false where the call is to stop, which fails the lane as `cancelled`. */
     bool advance(std::size_t count, lane_t &lane) noexcept {
         if (!handler_.callback) return true;
+        std::uint32_t const process = this_process();
         lock_.lock();
         completed_ += count;
         if (!stopped() && !handler_.callback(completed_, total_, handler_.context)) stopped_.store(true);
+        if (process != this_process()) torn_ = true, stopped_.store(true); // a child, whose other threads are not here
         lock_.unlock();
-        if (stopped()) lane.fail(uform::fail(uform_status_cancelled_k, "the progress handler stopped the call"));
+        if (torn_)
+            lane.fail(
+                uform::fail(uform_status_unsupported_k, "this process was forked by the call's progress handler"));
+        else if (stopped())
+            lane.fail(uform::fail(uform_status_cancelled_k, "the progress handler stopped the call"));
         return !stopped();
     }
 };

@@ -6,6 +6,10 @@
  *  attended = attended * shrink + weights v (Milakov and Gimelshein, 2018; Dao et al., 2022). Tiles start at the item's
  *  own first key, and every row keeps its own maximum and sum, so a row depends on its item alone. Scores are kept in
  *  units of log2: one multiplication by log2(e) / 8 serves the scale and the exponential.
+ *
+ *  The maximum is rounded by that multiplication, the fused one of the weights is not. Far from zero the difference is
+ *  no longer small, and beyond 2^31 past what an exponential takes; blocks of rows with a maximum that far subtract
+ *  before they scale, and keep an lse that their backward can subtract in the same way.
  */
 #pragma once
 
@@ -15,7 +19,8 @@ constexpr std::size_t query_slots_k = (query_rows_k + lanes_k - 1) / lanes_k * l
 constexpr std::size_t query_chunk_k = 512; // rows dealt to one thread at a time
 constexpr std::size_t tile_elements_k = key_tile_k * head_width_k;
 constexpr float score_scale_k = 0.125f * log2_e_k;
-constexpr float lowest_score_k = -1e30f; // finite, so that differences of it stay numbers
+constexpr float no_score_k = -std::numeric_limits<float>::infinity(); // below every score
+constexpr float far_score_k = 0x1p14f; // in units of log2: rounded by 2^-10, below a weight's own rounding
 
 /** Sums continued after a row's own factor: what has been attended shrinks when the maximum grows. */
 struct shrink_sink_t {
@@ -38,9 +43,11 @@ struct attention_block_t {
     float attended[query_rows_k * head_width_k];
     float sums[query_rows_k * lanes_k]; // of weights, lane by lane
     bf16_t weights[query_rows_k * key_tile_k];
-    float top[query_slots_k];    // running maximum, times log2(e) / 8
-    float shrink[query_slots_k]; // 2^(old maximum - new)
-    float totals[query_slots_k];
+    float highest[query_slots_k]; // running maximum
+    float top[query_slots_k];     // that times log2(e) / 8
+    float shrink[query_slots_k];  // 2^(old maximum - new)
+    float totals[query_slots_k];  // also what a far maximum grew by
+    bool far;                     // some row's maximum is
 };
 
 /** Keys and values of one item's head, as panels: per tile of keys [32][64][2] and [keys / 2][64][2]. */
@@ -59,28 +66,40 @@ inline void pack_head(bf16_t const *keys, bf16_t const *values, std::size_t stri
 
 /** Grows the maxima by a tile's scores; answers what earlier sums shrink by. */
 inline void raise_tops(std::size_t rows, std::size_t keys, attention_block_t &block) {
+    f32x_t reach_f32x = zero();
     for (std::size_t row = 0; row < rows; ++row) {
         float const *scores = block.scores + row * key_tile_k;
-        f32x_t top_f32x = broadcast(lowest_score_k);
+        f32x_t top_f32x = broadcast(no_score_k);
         for (std::size_t key = 0; key < keys; key += lanes_k)
             top_f32x = larger(top_f32x, keep_first(load(scores + key), keys - key, top_f32x));
-        block.totals[row] = reduce_max(top_f32x) * score_scale_k;
+        block.totals[row] = reduce_max(top_f32x);
     }
     for (std::size_t row = 0; row < rows; row += lanes_k) {
-        f32x_t const old_f32x = load(block.top + row), new_f32x = larger(old_f32x, load(block.totals + row));
-        store(block.shrink + row, exp2_of(old_f32x - new_f32x));
-        store(block.top + row, new_f32x);
+        f32x_t const old_f32x = load(block.highest + row), new_f32x = larger(old_f32x, load(block.totals + row));
+        f32x_t const top_f32x = new_f32x * broadcast(score_scale_k);
+        store(block.shrink + row, exp2_of(load(block.top + row) - top_f32x));
+        store(block.totals + row, (old_f32x - new_f32x) * broadcast(score_scale_k));
+        store(block.highest + row, new_f32x);
+        store(block.top + row, top_f32x);
+        f32x_t const distance_f32x = keep_first(larger(top_f32x, zero() - top_f32x), rows - row, zero());
+        reach_f32x = larger(reach_f32x, distance_f32x);
     }
+    block.far = reduce_max(reach_f32x) > far_score_k;
+    for (std::size_t row = 0; block.far && row < rows; row += lanes_k)
+        store(block.shrink + row, exp2_of(load(block.totals + row)));
 }
 
 /** weights = 2^(score - top), and their sums. */
-inline void weigh(std::size_t rows, std::size_t keys, attention_block_t &block) {
+template <bool far_>
+void weigh(std::size_t rows, std::size_t keys, attention_block_t &block) {
     for (std::size_t row = 0; row < rows; ++row) {
         float const *scores = block.scores + row * key_tile_k;
-        f32x_t const low_f32x = broadcast(-block.top[row]), scale_f32x = broadcast(score_scale_k);
+        f32x_t const low_f32x = broadcast(far_ ? -block.highest[row] : -block.top[row]),
+                     scale_f32x = broadcast(score_scale_k);
         f32x_t sum_f32x = load(block.sums + row * lanes_k) * broadcast(block.shrink[row]);
         for (std::size_t key = 0; key < keys; key += lanes_k) {
-            f32x_t weight_f32x = exp2_of(multiply_add(load(scores + key), scale_f32x, low_f32x));
+            f32x_t weight_f32x = exp2_of(far_ ? (load(scores + key) + low_f32x) * scale_f32x
+                                              : multiply_add(load(scores + key), scale_f32x, low_f32x));
             if (keys - key < lanes_k) weight_f32x = keep_first(weight_f32x, keys - key, zero());
             sum_f32x = sum_f32x + weight_f32x;
             store_narrow(block.weights + row * key_tile_k + key, weight_f32x);
@@ -93,7 +112,7 @@ inline void attend_tile(std::size_t rows, std::size_t keys, bool first, left_row
                         attention_block_t &block) {
     multiply_panel(rows, keys, queries, panels.keys, head_width_k / 2, sums_sink_t<false> {block.scores, key_tile_k});
     raise_tops(rows, keys, block);
-    weigh(rows, keys, block);
+    block.far ? weigh<true>(rows, keys, block) : weigh<false>(rows, keys, block);
     left_rows_t const weights {block.weights, key_tile_k};
     if (first)
         multiply_panel(rows, weights, panels.values, divide_up(keys, 2),
@@ -113,7 +132,9 @@ inline void finish_block(std::size_t rows, attention_block_t &block, attended_ro
     for (std::size_t row = 0; row < rows; ++row) block.totals[row] = reduce_sum(load(block.sums + row * lanes_k));
     for (std::size_t row = 0; row < rows; row += lanes_k) {
         f32x_t const totals_f32x = load(block.totals + row);
-        f32x_t const lse_f32x = multiply_add(load(block.top + row), broadcast(ln_2_k), log_of(totals_f32x));
+        f32x_t const lse_f32x = block.far
+                                    ? multiply_add(load(block.highest + row), broadcast(0.125f), log_of(totals_f32x))
+                                    : multiply_add(load(block.top + row), broadcast(ln_2_k), log_of(totals_f32x));
         store(block.shrink + row, broadcast(1.0f) / totals_f32x);
         store(block.top + row, lse_f32x);
     }
@@ -128,7 +149,7 @@ inline void finish_block(std::size_t rows, attention_block_t &block, attended_ro
 inline void attend_block(std::size_t rows, std::size_t tokens, left_rows_t queries, attention_panels_t panels,
                          attention_block_t &block, attended_rows_t out) {
     for (std::size_t row = 0; row < query_slots_k; ++row)
-        block.top[row] = lowest_score_k, block.totals[row] = lowest_score_k;
+        block.highest[row] = block.top[row] = block.totals[row] = no_score_k;
     for (std::size_t row = 0; row < rows; ++row) store(block.sums + row * lanes_k, zero());
     for (std::size_t key = 0; key < tokens; key += key_tile_k)
         attend_tile(rows, least(tokens - key, key_tile_k), key == 0, queries,

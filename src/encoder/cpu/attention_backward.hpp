@@ -31,14 +31,16 @@ struct replay_head_t {
     bf16_t const *queries, *attended, *d_attended;
     bf16_t *d_queries; // keys and values lie one and two `hidden` further
     std::size_t tokens, hidden;
-    float *lse, *delta;                         // [tokens], in units of log2, and <d_o, o>
+    bool far;                                   // some row's lse is
+    float *lse, *delta;                         // [tokens], in units of log2 unless far, and <d_o, o>
     float *d_queries_sum;                       // [tokens, 64]
     bf16_t *queries_zipped, *d_attended_zipped; // [tokens / 2][64][2]
 
     std::size_t stride() const { return 3 * hidden; }
 };
 
-inline void prepare_head(replay_head_t const &head, float const *lse, std::size_t heads) {
+inline void prepare_head(replay_head_t &head, float const *lse, std::size_t heads) {
+    float reach = 0;
     pack_rows(head.queries, head.stride(), head.tokens, head_width_k, head.queries_zipped);
     pack_rows(head.d_attended, head.hidden, head.tokens, head_width_k, head.d_attended_zipped);
     for (std::size_t row = 0; row < head.tokens; ++row) {
@@ -48,7 +50,11 @@ inline void prepare_head(replay_head_t const &head, float const *lse, std::size_
                                     load_narrow(head.d_attended + row * head.hidden + column), sum_f32x);
         head.delta[row] = reduce_sum(sum_f32x);
         head.lse[row] = lse[row * heads] * log2_e_k;
+        float const distance = head.lse[row] < 0 ? -head.lse[row] : head.lse[row];
+        reach = distance > reach ? distance : reach;
     }
+    head.far = reach > far_score_k;
+    for (std::size_t row = 0; head.far && row < head.tokens; ++row) head.lse[row] = lse[row * heads];
 }
 
 /** What one query row makes of sixteen, or eight, keys. */
@@ -56,26 +62,34 @@ struct replayed_t {
     f32x_t weight_f32x, d_score_f32x;
 };
 
-inline replayed_t replay(float const *scores, float const *d_weights, float lse, float delta, std::size_t keys) {
-    f32x_t weight_f32x = exp2_of(multiply_add(load(scores), broadcast(score_scale_k), broadcast(-lse)));
+/** No score is above its lse; where both are far from zero, rounding of the lse may not say otherwise. */
+inline f32x_t far_power(f32x_t score_f32x, float lse) {
+    return smaller(zero(), multiply_add(score_f32x, broadcast(0.125f), broadcast(-lse))) * broadcast(log2_e_k);
+}
+
+template <bool far_>
+replayed_t replay(float const *scores, float const *d_weights, float lse, float delta, std::size_t keys) {
+    f32x_t weight_f32x = exp2_of(far_ ? far_power(load(scores), lse)
+                                      : multiply_add(load(scores), broadcast(score_scale_k), broadcast(-lse)));
     if (keys < lanes_k) weight_f32x = keep_first(weight_f32x, keys, zero());
     f32x_t const slope_f32x = (load(d_weights) - broadcast(delta)) * broadcast(0.125f);
     return {weight_f32x, weight_f32x * slope_f32x};
 }
 
 /** Turns scores and d_weights of `rows` rows into p and d_s; a missing odd row is all zeros. */
-inline void replay_rows(std::size_t rows, std::size_t keys, float const *lse, float const *delta, replay_t &state,
-                        std::size_t zipped) {
+template <bool far_>
+void replay_rows(std::size_t rows, std::size_t keys, float const *lse, float const *delta, replay_t &state,
+                 std::size_t zipped) {
     for (std::size_t row = 0; row < rows; row += 2)
         for (std::size_t key = 0; key < keys; key += lanes_k) {
             std::size_t const cell = row * key_tile_k + key, target = zipped + row * key_tile_k + 2 * key;
             replayed_t const even =
-                replay(state.scores + cell, state.d_weights + cell, lse[row], delta[row], keys - key);
+                replay<far_>(state.scores + cell, state.d_weights + cell, lse[row], delta[row], keys - key);
             store_narrow(state.d_scores + cell, even.d_score_f32x);
             replayed_t odd {zero(), zero()};
             if (row + 1 < rows) {
-                odd = replay(state.scores + cell + key_tile_k, state.d_weights + cell + key_tile_k, lse[row + 1],
-                             delta[row + 1], keys - key);
+                odd = replay<far_>(state.scores + cell + key_tile_k, state.d_weights + cell + key_tile_k, lse[row + 1],
+                                   delta[row + 1], keys - key);
                 store_narrow(state.d_scores + cell + key_tile_k, odd.d_score_f32x);
             }
             store_pairs(state.weights_zipped + target, zip_narrow(even.weight_f32x, odd.weight_f32x));
@@ -93,7 +107,8 @@ inline void replay_block(replay_head_t const &head, std::size_t first, std::size
                        head_width_k / 2, sums_sink_t<false> {state.scores, key_tile_k});
         multiply_panel(count, keys, left_rows_t {head.d_attended + at * head.hidden, head.hidden}, state.values,
                        head_width_k / 2, sums_sink_t<false> {state.d_weights, key_tile_k});
-        replay_rows(count, keys, head.lse + at, head.delta + at, state, row * key_tile_k);
+        auto const replay_these = head.far ? replay_rows<true> : replay_rows<false>;
+        replay_these(count, keys, head.lse + at, head.delta + at, state, row * key_tile_k);
         left_rows_t const d_scores {state.d_scores, key_tile_k};
         float *d_queries = head.d_queries_sum + at * head_width_k;
         if (key == 0)
@@ -145,17 +160,18 @@ inline void replay_units(lane_t &worker, items_t items, std::size_t heads, std::
     std::memset(static_cast<void *>(state), 0, sizeof(*state));
     for (std::size_t unit = first; unit < last; ++unit) {
         std::size_t const item = unit / heads, column = unit % heads * head_width_k, begin = items.offsets[item];
-        replay_head_t const head {.queries = io.qkv + begin * 3 * hidden + column,
-                                  .attended = io.attended + begin * hidden + column,
-                                  .d_attended = io.d_attended + begin * hidden + column,
-                                  .d_queries = io.d_qkv + begin * 3 * hidden + column,
-                                  .tokens = items.offsets[item + 1] - begin,
-                                  .hidden = hidden,
-                                  .lse = rows + longest * head_width_k,
-                                  .delta = rows + longest * (head_width_k + 1),
-                                  .d_queries_sum = rows,
-                                  .queries_zipped = zipped,
-                                  .d_attended_zipped = zipped + longest * head_width_k};
+        replay_head_t head {.queries = io.qkv + begin * 3 * hidden + column,
+                            .attended = io.attended + begin * hidden + column,
+                            .d_attended = io.d_attended + begin * hidden + column,
+                            .d_queries = io.d_qkv + begin * 3 * hidden + column,
+                            .tokens = items.offsets[item + 1] - begin,
+                            .hidden = hidden,
+                            .far = false,
+                            .lse = rows + longest * head_width_k,
+                            .delta = rows + longest * (head_width_k + 1),
+                            .d_queries_sum = rows,
+                            .queries_zipped = zipped,
+                            .d_attended_zipped = zipped + longest * head_width_k};
         prepare_head(head, io.lse + begin * heads + unit % heads, heads);
         replay_head(head, *state);
     }

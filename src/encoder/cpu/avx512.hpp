@@ -23,6 +23,7 @@ inline void store_part(float *y, f32x_t x, std::size_t count) { _mm512_mask_stor
 
 inline f32x_t widen_bits(__m256i x) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16)); }
 inline f32x_t load_narrow(bf16_t const *x) { return widen_bits(_mm256_loadu_si256((__m256i const *)x)); }
+inline f32x_t load_f16(std::uint16_t const *x) { return _mm512_cvtph_ps(_mm256_loadu_si256((__m256i const *)x)); }
 inline f32x_t load_narrow_part(bf16_t const *x, std::size_t count) {
     return widen_bits(_mm256_maskz_loadu_epi16(first_lanes(count), x));
 }

@@ -49,6 +49,6 @@ inline kit_table_t table_from(kit_table_t table, char const *name) {
     table.max_products_wide = max_products_wide;
     table.choices_softmax = choices_softmax;
     table.cast_rows = cast_rows;
-    table.widen_rows = widen_rows;
+    table.widen_f16 = widen_f16;
     return table;
 }

@@ -15,6 +15,27 @@ struct rmsnorm_step_t {
     }
 };
 
+/** Adds up (x factor)^2 of one row. */
+struct scaled_squares_step_t {
+    float const *x;
+    f32x_t factor_f32x, *sum_f32x;
+
+    template <typename span_>
+    void operator()(std::size_t i, span_ span) const {
+        f32x_t const x_f32x = load(x + i, span) * factor_f32x;
+        *sum_f32x = multiply_add(x_f32x, x_f32x, *sum_f32x);
+    }
+};
+
+/** Where the sum of squares is beyond float; epsilon is nothing beside such a mean. */
+inline float inverse_rms_of_large(std::size_t columns, float const *x, float scale) {
+    f32x_t sum_f32x = zero();
+    each_vector(columns, scaled_squares_step_t {x, broadcast(scale), &sum_f32x});
+    float inverse[lanes_k];
+    store(inverse, broadcast(scale) / square_root(broadcast(reduce_sum(sum_f32x) / float(columns))));
+    return inverse[0];
+}
+
 /** At most `lanes_k` rows: their roots and quotients take one instruction each, with a row to a lane. */
 inline void rmsnorm_rows(std::size_t rows, std::size_t columns, float const *x, float const *scale, bf16_t *y,
                          float *inverse_rms) {
@@ -23,7 +44,10 @@ inline void rmsnorm_rows(std::size_t rows, std::size_t columns, float const *x, 
     f32x_t const mean_f32x = load(squares) / broadcast(float(columns));
     f32x_t const inverse_f32x = broadcast(1.0f) / square_root(mean_f32x + broadcast(rmsnorm_epsilon_k));
     store(inverse, inverse_f32x);
-    store_part(inverse_rms, inverse_f32x, rows);
+    for (std::size_t row = 0; row < rows; ++row)
+        if (float const scale = squares_scale(squares[row]); scale < 1)
+            inverse[row] = inverse_rms_of_large(columns, x + row * columns, scale);
+    store_part(inverse_rms, load(inverse), rows);
     for (std::size_t row = 0; row < rows; ++row)
         each_vector(columns, rmsnorm_step_t {x + row * columns, scale, y + row * columns, broadcast(inverse[row])});
 }
@@ -70,7 +94,8 @@ inline void rmsnorm_backward_row(std::size_t columns, rmsnorm_backward_t<float> 
     bf16_t const *d_y = io.d_y + row * columns;
     f32x_t dot_f32x = zero();
     each_vector(columns, scaled_dot_step_t {d_y, io.scale, x, &dot_f32x});
-    f32x_t const inverse_f32x = broadcast(io.inverse_rms[row]);
+    float const inverse = io.inverse_rms[row];
+    f32x_t const inverse_f32x = broadcast(inverse < least_inverse_rms_k ? no_gradient_k : inverse);
     f32x_t const mean_f32x = broadcast(reduce_sum(dot_f32x) * (1.0f / float(columns)));
     f32x_t const shrink_f32x = inverse_f32x * inverse_f32x * mean_f32x;
     each_vector(columns,

@@ -18,9 +18,9 @@ inline float head_dot(bf16_t const *state, float const *query) {
     return reduce_sum(sum_f32x);
 }
 
-/** weights = softmax(weights) in place, over `tokens` scores in units of log2. */
+/** weights = softmax(weights) in place, over `tokens` scores in units of log2; those below 2^-126 are zero. */
 inline void softmax(std::size_t tokens, float *weights) {
-    f32x_t top_f32x = broadcast(lowest_score_k), sum_f32x = zero();
+    f32x_t top_f32x = broadcast(no_score_k), sum_f32x = zero();
     for (std::size_t token = 0; token < tokens; token += lanes_k) {
         std::size_t const count = least(tokens - token, lanes_k);
         top_f32x = larger(top_f32x, keep_first(load_part(weights + token, count), count, top_f32x));
@@ -28,7 +28,8 @@ inline void softmax(std::size_t tokens, float *weights) {
     f32x_t const low_f32x = broadcast(reduce_max(top_f32x));
     for (std::size_t token = 0; token < tokens; token += lanes_k) {
         std::size_t const count = least(tokens - token, lanes_k);
-        f32x_t const weight_f32x = exp2_of(load_part(weights + token, count) - low_f32x);
+        f32x_t const power_f32x = load_part(weights + token, count) - low_f32x;
+        f32x_t const weight_f32x = where_greater(broadcast(-exponent_limit_k), power_f32x, zero(), exp2_of(power_f32x));
         sum_f32x = sum_f32x + keep_first(weight_f32x, count, zero());
         store_part(weights + token, weight_f32x, count);
     }

@@ -35,6 +35,16 @@ struct add_step_t {
     }
 };
 
+struct widen_f16_step_t {
+    std::uint16_t const *x;
+    float *y;
+
+    template <typename span_>
+    void operator()(std::size_t i, span_ span) const {
+        store(y + i, load_f16(x + i, span), span);
+    }
+};
+
 struct scale_step_t {
     float const *x;
     float *y;
@@ -52,9 +62,9 @@ void cast_rows(lane_t &lane, std::size_t count, float const *x, bf16_t *y) noexc
     });
 }
 
-void widen_rows(lane_t &lane, std::size_t count, bf16_t const *x, float *y) noexcept {
+void widen_f16(lane_t &lane, std::size_t count, std::uint16_t const *x, float *y) noexcept {
     lane.rows(count, 4096, [=](std::size_t first, std::size_t last, lane_t &) {
-        each_vector(last - first, widen_step_t {x + first, y + first});
+        each_vector(last - first, widen_f16_step_t {x + first, y + first});
     });
 }
 
@@ -93,9 +103,19 @@ inline float sum_of_squares(float const *x, std::size_t columns) {
     return reduce_sum((sums_f32x[0] + sums_f32x[1]) + (sums_f32x[2] + sums_f32x[3]));
 }
 
-inline void normalize_row(std::size_t columns, float const *x, float *y, float *inverse_norm) {
-    float const squares = sum_of_squares(x, columns);
+/** `y` may be `x`, so what the factor took is written before it is summed. */
+inline void normalize_scaled_row(std::size_t columns, float const *x, float scale, float *y, float *inverse_norm) {
+    each_vector(columns, scale_step_t {x, y, broadcast(scale)});
+    float const squares = sum_of_squares(y, columns);
     f32x_t const inverse_f32x = squares > 0 ? broadcast(1.0f) / square_root(broadcast(squares)) : zero();
+    store_part(inverse_norm, inverse_f32x * broadcast(scale), 1);
+    each_vector(columns, scale_step_t {y, y, inverse_f32x});
+}
+
+inline void normalize_row(std::size_t columns, float const *x, float *y, float *inverse_norm) {
+    float const squares = sum_of_squares(x, columns), scale = squares_scale(squares);
+    if (scale != 1) return normalize_scaled_row(columns, x, scale, y, inverse_norm);
+    f32x_t const inverse_f32x = broadcast(1.0f) / square_root(broadcast(squares));
     store_part(inverse_norm, inverse_f32x, 1);
     each_vector(columns, scale_step_t {x, y, inverse_f32x});
 }

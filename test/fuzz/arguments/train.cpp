@@ -1,6 +1,6 @@
 /**
  *  @file train.cpp
- *  @brief Attacks on the verbs of `uform/train.h` that use a trainer, and on the mesh that this build refuses.
+ *  @brief Attacks on the verbs of `uform/train.h` that use a trainer, and on meshes.
  */
 #include "world.hpp"
 
@@ -67,7 +67,7 @@ struct marks_t {
     std::vector<std::uint32_t> bags, groups;
     std::vector<uform_late_interaction_side_t> sides;
 
-    void draw(cursor_t &cursor, uform_trainer_step_t &call, std::size_t items, bool contrasts, rules_t &rules) {
+    void draw(cursor_t &cursor, uform_trainer_step_t &call, std::size_t items, run_t const &run, rules_t &rules) {
         for (std::size_t i = 0; i < items; ++i) {
             modalities.push_back(cursor.hostile() ? cursor.enumerator(uform_modality_audio_k) : 0);
             bags.push_back(std::uint32_t(cursor.size(cursor.below(3))));
@@ -79,8 +79,8 @@ struct marks_t {
         call.temperature_groups = given & 4 ? groups.data() : nullptr, call.sides = given & 8 ? sides.data() : nullptr;
         for (std::size_t i = 0; i < items; ++i) {
             rules.refuse_if(call.modalities && modalities[i] != uform_modality_text_k);
-            rules.refuse_if(call.temperature_groups && contrasts && groups[i] >= pair_groups_k);
-            rules.open_if(call.sides && sides[i] != uform_late_interaction_side_none_k);
+            rules.refuse_if(call.temperature_groups && run.contrasts() && groups[i] >= pair_groups_k);
+            rules.refuse_if(call.sides && run.interacts && (sides[i] < 0 || sides[i] > 3));
         }
     }
 };
@@ -123,7 +123,7 @@ void attack_trainer_step(cursor_t &cursor, world_t &world) {
     call.count = cursor.hostile() ? std::max(cursor.size(segments_k + 1), segments_k + 1) : items.count;
     rules.items = items.count, rules.refuse_if(call.count > segments_k), rules.open_if(items.count == 0);
     rules.refuse_if(!call.trainer || call.executor != run.executor);
-    marks.draw(cursor, call, items.count, run.contrasts(), rules);
+    marks.draw(cursor, call, items.count, run, rules);
     rules_t relations;
     call.relations.attract = attract.draw(cursor, items.count, true, true, relations);
     call.relations.repel = repel.draw(cursor, items.count, false, true, relations);

@@ -82,7 +82,9 @@ struct draw_t {
         call.late_interaction.weight = cursor.real(0), call.late_interaction.width = cursor.size(0);
         call.choices.weight = cursor.real(0), call.choices.temperature_groups = cursor.size(0);
         rules.open_if(call.late_interaction.weight != 0 || call.choices.weight != 0);
-        rules.refuse_if(std::isnan(call.late_interaction.weight) || std::isnan(call.choices.weight));
+        rules.refuse_if(!is_weight(call.late_interaction.weight) || std::isnan(call.choices.weight));
+        rules.refuse_if(call.late_interaction.weight != 0 && call.late_interaction.width % 8);
+        rules.refuse_if(call.late_interaction.weight != 0 && call.objective == uform_objective_masked_k);
     }
     void schedule() {
         uform_schedule_t &schedule = call.schedule;

@@ -54,6 +54,7 @@ uform_trainer_t start_run(run_t const &run, bool regularized) {
         call.contrastive.negatives = uform_negatives_named_k;
         call.regularizers.coding_rate_weight = 0.5f, call.regularizers.lipschitz_weight = 0.5f;
     }
+    if (run.interacts) call.late_interaction.weight = 1, call.late_interaction.width = 8;
     call.schedule.steps = std::size_t(1) << 40, call.schedule.learning_rate = 1e-9f;
     call.schedule.min_learning_rate = 1e-10f;
     uform_trainer_init_ram(&call);
@@ -85,7 +86,7 @@ world_t::world_t() {
         uform_arena_init(&init), succeeded();
     }
     runs[0].objective = uform_objective_contrastive_k, runs[1].objective = uform_objective_masked_k;
-    runs[2].objective = uform_objective_joint_k, runs[2].executor = executor;
+    runs[2].objective = uform_objective_joint_k, runs[2].executor = executor, runs[2].interacts = true;
     for (run_t &run : runs) run.trainer = start_run(run, &run == runs);
     answer = encode_probe(true);
 }

@@ -21,6 +21,7 @@ struct run_t {
     uform_trainer_t trainer = nullptr;
     uform_executor_t executor = nullptr;
     uform_objective_t objective = uform_objective_masked_k;
+    bool interacts = false; // trains a token head
     bool contrasts() const noexcept { return objective != uform_objective_masked_k; }
 };
 

@@ -1,0 +1,338 @@
+/**
+ *  @file late_interaction.hpp
+ *  @brief The pair losses over MaxSim scores of token vectors, with their gradients in the same call.
+ *
+ *  S(q, d) is the mean over a query's tokens of the largest inner product with any of a document's (Khattab and Zaharia,
+ *  arXiv:2004.12832); logits are z = exp(theta_g) S + b_g, g the query's group; the loss is the mean over anchors of
+ *  `pair_loss_row`, whose rows are queries and whose columns are documents. The maximum is hard: a gradient goes to the
+ *  token that won, of equals to the first.
+ *
+ *      per block of queries, in parallel    64 document tokens x the block's, a product of the kit
+ *                                           ─▶ maximum and winner per query token ─▶ rows of S ─▶ loss, d loss / d S
+ *      per item, in parallel                d_v of its tokens as a query, then as a document: a row per winner
+ *
+ *  A block is as many queries as fill a panel of the product with tokens. Winners alone outlive a tile: two bytes for
+ *  each (query token, document), so memory does not know how long documents are. The kit's `max_products` forgets which
+ *  token won and would have every product computed twice. A block's pairs without a force are not scored. Every sum
+ *  runs in the order of its index, whatever the threads.
+ */
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <uform/encoder/kit.hpp>
+#include <uform/train/pair_loss.hpp>
+#include <uform/train/products.hpp>
+#include <uform/train/relations.hpp>
+#include <uform/train/winners.hpp>
+#include <uform/utilities/lane.hpp>
+
+namespace uform {
+
+/** An item on one side: its tokens that score, or are scored, are `[first, first + count)` of the step's. */
+struct scored_item_t {
+    std::uint32_t item = 0;
+    std::uint32_t count = 0; // of tokens, at least one
+    std::size_t first = 0;
+};
+
+template <typename wide_>
+struct late_interaction_t {
+    relations_t relations; // validated
+    pair_loss_t form = pair_loss_t::ranked_k;
+    real_t<wide_> weight = 1; // of the loss and all its gradients
+    std::size_t width = 0;
+    std::span<scored_item_t const> queries, documents; // each ascends by item; an item may be on both sides
+    std::span<std::uint32_t const> groups;             // [items], or empty: every item in group zero
+    narrow_t<wide_> const *vectors = nullptr;          // [tokens, width], unit rows
+    wide_ const *theta = nullptr;                      // [groups], logarithms of the inverse temperatures
+    wide_ const *bias = nullptr;                       // [groups]
+};
+
+template <typename wide_>
+struct late_interaction_gradient_t {
+    wide_ *d_vectors_sum; // [tokens, width]
+    wide_ *d_theta_sum;   // [groups]
+    wide_ *d_bias_sum;    // [groups], untouched by the forms in which the bias cancels
+};
+
+/** One call's state; `late_interaction` below is the way in. */
+template <typename kit_>
+class late_interaction_pass_t {
+  public:
+    using wide_t = typename kit_::wide_t;
+    using stored_t = narrow_t<wide_t>;
+
+    late_interaction_pass_t(kit_ const &kit, lane_t &lane, late_interaction_t<wide_t> const &in,
+                            late_interaction_gradient_t<wide_t> const &out) noexcept
+        : kernels_(kit), lane_(lane), in_(in), out_(out), columns_(in.documents.size()) {}
+
+    wide_t run() noexcept {
+        if (in_.queries.empty() || in_.documents.empty()) return 0;
+        scratch_scope_t scope(lane_);
+        if (!claim()) return 0;
+        poison();
+        lane_.rows(blocks_used_, 1, [this](std::size_t first, std::size_t last, lane_t &worker) noexcept {
+            scratch_scope_t scope(worker);
+            block_scratch_t scratch;
+            if (!claim_block(worker, scratch)) return;
+            for (std::size_t i = first; i < last && !worker.failed(); ++i) score_block(worker, blocks_[i], scratch);
+        });
+        if (lane_.failed()) return 0;
+        wide_t const loss = sum_rows();
+        lane_.rows(in_.relations.items, 1, [this](std::size_t first, std::size_t last, lane_t &) noexcept {
+            for (std::size_t item = first; item < last; ++item) spread(item);
+        });
+        return loss;
+    }
+
+  private:
+    static constexpr std::size_t tile_rows_k = 64;
+    static constexpr std::size_t block_tokens_k = 64; // columns of a packed panel
+    static constexpr std::uint32_t absent_k = UINT32_MAX;
+
+    /** Consecutive queries whose tokens share products: at most `block_tokens_k` tokens, or one query. */
+    struct block_t {
+        std::uint32_t first, last, tokens;
+    };
+    /** What a worker needs for one block. */
+    struct block_scratch_t {
+        float *attract_row = nullptr, *repel_row = nullptr; // [items]
+        float *attract = nullptr, *repel = nullptr;         // [queries of the block, documents]
+        wide_t *logits = nullptr, *terms = nullptr;         // [queries of the block, documents], [2 documents]
+        wide_t *tile = nullptr;                             // [tile_rows_k, tokens]
+        winners_t<wide_t> winners;                          // a column per token
+        stored_t *gathered = nullptr;                       // [tokens, width]
+        packed_t packed;                                    // the same as a right operand
+    };
+
+    bool claim() noexcept {
+        std::size_t const items = in_.relations.items, rows = in_.queries.size();
+        row_winners_ = lane_.claim<std::size_t>(rows + 1);
+        query_of_ = lane_.claim<std::uint32_t>(items), document_of_ = lane_.claim<std::uint32_t>(items);
+        forces_ = lane_.claim<wide_t>(rows * columns_);
+        row_losses_ = lane_.claim<wide_t>(rows), row_d_theta_ = lane_.claim<wide_t>(rows);
+        row_d_bias_ = lane_.claim<wide_t>(rows), row_anchors_ = lane_.claim<std::uint8_t>(rows);
+        query_poisons_ = lane_.claim<wide_t>(rows), document_poisons_ = lane_.claim<wide_t>(columns_);
+        if (lane_.failed()) return false;
+        std::fill(query_of_, query_of_ + items, absent_k), std::fill(document_of_, document_of_ + items, absent_k);
+        row_winners_[0] = 0;
+        for (std::size_t row = 0; row < rows; ++row) {
+            query_of_[in_.queries[row].item] = std::uint32_t(row);
+            row_winners_[row + 1] = row_winners_[row] + in_.queries[row].count * columns_;
+        }
+        for (std::size_t column = 0; column < columns_; ++column)
+            document_of_[in_.documents[column].item] = std::uint32_t(column);
+        winners_ = lane_.claim<std::uint16_t>(row_winners_[rows]), blocks_ = lane_.claim<block_t>(rows);
+        if (lane_.failed()) return false;
+        cut_blocks();
+        return true;
+    }
+
+    void cut_blocks() noexcept {
+        for (std::uint32_t row = 0; row < in_.queries.size();) {
+            block_t block {row, row + 1, in_.queries[row].count};
+            while (block.last < in_.queries.size() && block.tokens + in_.queries[block.last].count <= block_tokens_k)
+                block.tokens += in_.queries[block.last++].count;
+            row = block.last, blocks_[blocks_used_++] = block;
+            block_tokens_ = std::max<std::size_t>(block_tokens_, block.tokens);
+            block_rows_ = std::max<std::size_t>(block_rows_, block.last - block.first);
+        }
+    }
+
+    bool claim_block(lane_t &worker, block_scratch_t &scratch) const noexcept {
+        std::size_t const items = in_.relations.items, cells = block_rows_ * columns_;
+        scratch.attract_row = worker.claim<float>(items), scratch.repel_row = worker.claim<float>(items);
+        scratch.attract = worker.claim<float>(cells), scratch.repel = worker.claim<float>(cells);
+        scratch.logits = worker.claim<wide_t>(cells), scratch.terms = worker.claim<wide_t>(2 * columns_);
+        scratch.tile = worker.claim<wide_t>(tile_rows_k * block_tokens_);
+        scratch.winners.best = worker.claim<wide_t>(block_tokens_);
+        scratch.winners.rows = worker.claim<std::uint32_t>(block_tokens_);
+        scratch.winners.groups = worker.claim<std::uint32_t>(block_tokens_);
+        scratch.gathered = worker.claim<stored_t>(block_tokens_ * in_.width);
+        scratch.packed.data =
+            worker.claim<std::byte>(kernels_.pack_bytes(block_tokens_, in_.width, uform_scalar_bf16_k));
+        return !worker.failed();
+    }
+
+    std::uint32_t group(std::size_t item) const noexcept { return in_.groups.empty() ? 0 : in_.groups[item]; }
+    stored_t const *vector(std::size_t token) const noexcept { return in_.vectors + token * in_.width; }
+
+    /** A maximum forgets NaN, so a sum of values times zero goes with every item: zero, or NaN where one is not finite. */
+    void poison() noexcept {
+        auto const sum = [this](scored_item_t const &scored) noexcept {
+            wide_t total = 0;
+            for (std::size_t i = 0; i < scored.count * in_.width; ++i)
+                total += wide_t(0) * widen(vector(scored.first)[i]);
+            return total;
+        };
+        lane_.rows(in_.queries.size(), 1, [&](std::size_t first, std::size_t last, lane_t &) noexcept {
+            for (std::size_t row = first; row < last; ++row) query_poisons_[row] = sum(in_.queries[row]);
+        });
+        lane_.rows(columns_, 1, [&](std::size_t first, std::size_t last, lane_t &) noexcept {
+            for (std::size_t column = first; column < last; ++column)
+                document_poisons_[column] = sum(in_.documents[column]);
+        });
+    }
+
+    void score_block(lane_t &worker, block_t const &block, block_scratch_t &scratch) noexcept {
+        row_weights_t totals[block_tokens_k];
+        stored_t *gathered = scratch.gathered;
+        for (std::size_t row = block.first; row < block.last; ++row) {
+            scored_item_t const &query = in_.queries[row];
+            totals[row - block.first] = weigh_row(row, row - block.first, scratch);
+            gathered = std::copy_n(vector(query.first), query.count * in_.width, gathered);
+        }
+        scratch.winners.columns = scratch.packed.outputs = block.tokens, scratch.packed.inputs = in_.width;
+        kernels_.pack(scratch.gathered, 0, block.tokens, scratch.packed);
+        for (std::size_t column = 0; column < columns_; ++column) {
+            if (has_force(block, column, scratch)) find_winners(worker, in_.documents[column], scratch);
+            keep_scores(block, column, scratch);
+        }
+        for (std::size_t row = block.first; row < block.last; ++row)
+            close_row(row, row - block.first, totals[row - block.first], scratch);
+    }
+
+    /** The forces of a query's pairs, over documents alone; none at all where none attracts. */
+    row_weights_t weigh_row(std::size_t row, std::size_t place, block_scratch_t const &scratch) noexcept {
+        relation_row(in_.relations, in_.queries[row].item, scratch.attract_row, scratch.repel_row);
+        float *const attract = scratch.attract + place * columns_, *const repel = scratch.repel + place * columns_;
+        row_weights_t total;
+        for (std::size_t column = 0; column < columns_; ++column) {
+            std::uint32_t const item = in_.documents[column].item;
+            attract[column] = scratch.attract_row[item], repel[column] = scratch.repel_row[item];
+            total.attract += attract[column], total.repel += repel[column];
+        }
+        row_anchors_[row] = total.attract > 0;
+        if (!row_anchors_[row]) std::fill(repel, repel + columns_, 0.0f);
+        return total;
+    }
+
+    bool has_force(std::size_t place, std::size_t column, block_scratch_t const &scratch) const noexcept {
+        std::size_t const cell = place * columns_ + column;
+        return scratch.attract[cell] > 0 || scratch.repel[cell] > 0;
+    }
+    bool has_force(block_t const &block, std::size_t column, block_scratch_t const &scratch) const noexcept {
+        for (std::size_t place = 0; place < block.last - block.first; ++place)
+            if (has_force(place, column, scratch)) return true;
+        return false;
+    }
+
+    /** Per token of the block the largest product with a document's tokens, and the first of those that reach it. */
+    void find_winners(lane_t &worker, scored_item_t const &document, block_scratch_t const &scratch) const noexcept {
+        start_winners(scratch.winners);
+        for (std::size_t first = 0; first < document.count; first += tile_rows_k) {
+            std::size_t const rows = std::min<std::size_t>(tile_rows_k, document.count - first);
+            kernels_.gemm_wide(worker, rows, vector(document.first + first), scratch.packed, nullptr, scratch.tile);
+            keep_winners(rows, std::uint32_t(first), scratch.tile, scratch.winners);
+        }
+    }
+
+    /** Logits of one column, and the winners behind them, counted from the document's first token. */
+    void keep_scores(block_t const &block, std::size_t column, block_scratch_t const &scratch) noexcept {
+        std::size_t token = 0;
+        for (std::size_t row = block.first; row < block.last; token += in_.queries[row++].count) {
+            std::size_t const place = row - block.first, count = in_.queries[row].count;
+            std::uint32_t const group = this->group(in_.queries[row].item);
+            wide_t &logit = scratch.logits[place * columns_ + column];
+            logit = in_.bias[group];
+            if (!has_force(place, column, scratch)) continue;
+            wide_t const mean = sum_of(count, scratch.winners.best + token) / wide_t(real_t<wide_t>(count));
+            logit += exp_of(in_.theta[group]) * (mean + query_poisons_[row] + document_poisons_[column]);
+            std::copy_n(scratch.winners.rows + token, count, winners_of(row, column));
+        }
+    }
+
+    void close_row(std::size_t row, std::size_t place, row_weights_t total, block_scratch_t const &scratch) noexcept {
+        wide_t *const forces = forces_ + row * columns_, *const logits = scratch.logits + place * columns_;
+        row_losses_[row] = row_d_theta_[row] = row_d_bias_[row] = 0;
+        if (!row_anchors_[row]) return std::fill(forces, forces + columns_, wide_t(0));
+        std::uint32_t const group = this->group(in_.queries[row].item);
+        wide_t const temperature = exp_of(in_.theta[group]), bias = in_.bias[group];
+        row_losses_[row] = pair_loss_row(
+            in_.form, pair_row_t<wide_t> {columns_, logits, scratch.attract + place * columns_,
+                                          scratch.repel + place * columns_, total, forces, scratch.terms});
+        for (std::size_t j = 0; j < columns_; ++j) scratch.terms[j] = forces[j] * (logits[j] - bias);
+        row_d_theta_[row] = sum_of(columns_, scratch.terms);
+        if (!bias_cancels(in_.form)) row_d_bias_[row] = sum_of(columns_, forces);
+        for (std::size_t j = 0; j < columns_; ++j) forces[j] *= temperature;
+    }
+
+    std::uint16_t *winners_of(std::size_t row, std::size_t column) const noexcept {
+        return winners_ + row_winners_[row] + in_.queries[row].count * column;
+    }
+
+    /** Everything that is one sum over anchors, in the order of the queries. */
+    wide_t sum_rows() noexcept {
+        std::size_t const rows = in_.queries.size(), anchors = sum_anchors();
+        if (anchors == 0) return 0;
+        scale_ = in_.weight / real_t<wide_t>(anchors);
+        for (std::size_t row = 0; row < rows; ++row) {
+            std::uint32_t const group = this->group(in_.queries[row].item);
+            out_.d_theta_sum[group] += scale_ * row_d_theta_[row];
+            if (!bias_cancels(in_.form)) out_.d_bias_sum[group] += scale_ * row_d_bias_[row];
+        }
+        return scale_ * sum_of(rows, row_losses_);
+    }
+    std::size_t sum_anchors() const noexcept {
+        std::size_t anchors = 0;
+        for (std::size_t row = 0; row < in_.queries.size(); ++row) anchors += row_anchors_[row];
+        return anchors;
+    }
+
+    /** An item's rows of d_v belong to one worker, which takes both of its sides. */
+    void spread(std::size_t item) noexcept {
+        if (std::uint32_t const row = query_of_[item]; row != absent_k)
+            for (std::size_t column = 0; column < columns_; ++column) spread_pair<true>(row, column);
+        if (std::uint32_t const column = document_of_[item]; column != absent_k)
+            for (std::size_t row = 0; row < in_.queries.size(); ++row) spread_pair<false>(row, column);
+    }
+
+    template <bool to_query_>
+    void spread_pair(std::size_t row, std::size_t column) noexcept {
+        scored_item_t const &query = in_.queries[row], &document = in_.documents[column];
+        wide_t const force = forces_[row * columns_ + column];
+        if (force == wide_t(0)) return;
+        wide_t const share = force * wide_t(scale_ / real_t<wide_t>(query.count));
+        std::uint16_t const *const winners = winners_of(row, column);
+        for (std::size_t token = 0; token < query.count; ++token) {
+            std::size_t const asked = query.first + token, won = document.first + winners[token];
+            stored_t const *const other = vector(to_query_ ? won : asked);
+            wide_t *const d_vector = out_.d_vectors_sum + (to_query_ ? asked : won) * in_.width;
+            for (std::size_t i = 0; i < in_.width; ++i) d_vector[i] += share * widen(other[i]);
+        }
+    }
+
+    kit_ const &kernels_;
+    lane_t &lane_;
+    late_interaction_t<wide_t> const &in_;
+    late_interaction_gradient_t<wide_t> const &out_;
+    std::size_t columns_;                                             // documents
+    block_t *blocks_ = nullptr;                                       // [queries] at most
+    std::size_t blocks_used_ = 0, block_rows_ = 0, block_tokens_ = 0; // how many, and the most that one has
+    real_t<wide_t> scale_ = 0;
+    std::size_t *row_winners_ = nullptr;   // [queries + 1], where each query's winners start
+    std::uint16_t *winners_ = nullptr;     // per query: [documents, tokens of the query]
+    std::uint32_t *query_of_ = nullptr;    // [items], or absent_k
+    std::uint32_t *document_of_ = nullptr; // [items], or absent_k
+    wide_t *forces_ = nullptr;             // [queries, documents], d loss / d S, unscaled
+    wide_t *row_losses_ = nullptr;         // [queries]
+    wide_t *row_d_theta_ = nullptr;        // [queries]
+    wide_t *row_d_bias_ = nullptr;         // [queries]
+    std::uint8_t *row_anchors_ = nullptr;  // [queries], one where a document attracts
+    wide_t *query_poisons_ = nullptr;      // [queries]
+    wide_t *document_poisons_ = nullptr;   // [documents]
+};
+
+extern template class late_interaction_pass_t<kit_table_t>; // late_interaction.cpp
+
+/** The weighted mean loss over the step's anchors; gradients of that mean are added. Zero where the lane failed. */
+template <typename kit_, typename wide_ = typename kit_::wide_t>
+wide_ late_interaction(kit_ const &kit, lane_t &lane, late_interaction_t<wide_> const &in,
+                       late_interaction_gradient_t<wide_> const &out) noexcept {
+    return late_interaction_pass_t<kit_>(kit, lane, in, out).run();
+}
+
+} // namespace uform
