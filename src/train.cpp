@@ -206,8 +206,6 @@ failure_t start(uform_trainer_init_ram_t const &call, executor_t &executor, trai
     trainer_options_t options;
     uform_cpu_class_t cpu_class;
     if (failure_t const failure = resolve(call, options)) return failure;
-    if (has_peers(call.mesh) && (options.chooses() || options.interacts()))
-        return unsupported("this build trains late_interaction and choices in one process");
     if (failure_t const failure = resolve_class(executor.cpu_class(), has_kernels, cpu_class)) return failure;
     failure_t failure = trainer.start(options, cpu_class, executor);
     if (!failure && call.resume.length) failure = trainer.resume(text_of(call.resume), call.progress);

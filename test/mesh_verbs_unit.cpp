@@ -114,6 +114,16 @@ TEST(mesh_verbs_roles, DISABLED_refuse) {
     member.start([&](uform_trainer_init_ram_t &init) { init.seed = odd ? 4 : 3; });
     member.say();
     EXPECT_EQ(member.trainer, nullptr);
+    member.start([&](uform_trainer_init_ram_t &init) {
+        init.late_interaction.weight = 1, init.late_interaction.prefix_tokens = odd ? 3 : 2;
+    });
+    member.say();
+    EXPECT_EQ(member.trainer, nullptr);
+    member.start([&](uform_trainer_init_ram_t &init) {
+        init.batch.max_choices_per_item = 4, init.choices.weight = odd ? 2.0f : 1.0f;
+    });
+    member.say();
+    EXPECT_EQ(member.trainer, nullptr);
     member.start();
     ASSERT_EQ(member.outcome.status, uform_status_success_k) << text_of(member.outcome);
 
@@ -151,7 +161,10 @@ TEST(mesh_verbs, a_refusal_in_one_process_fails_the_call_in_all) {
     processes_t processes(folder.path, 3);
     processes.start_all("refuse");
     processes.expect_all_pass();
-    std::string const seed = "config-mismatch | the processes of the run disagree | seed: rank 0 has 3, rank 1 has 4\n";
+    std::string const apart = "config-mismatch | the processes of the run disagree | ",
+                      seed = apart + "seed: rank 0 has 3, rank 1 has 4\n",
+                      late = apart + "late_interaction.prefix_tokens: rank 0 has 2, rank 1 has 3\n",
+                      choices = apart + "choices.weight: rank 0 has 1, rank 1 has 2\n";
     std::string const groups = "temperature_groups must be below contrastive.temperature_groups";
     std::string const edges = "invalid-argument | relations.attract must name an edge in a contrastive step | \n";
     std::string const stepped = "success |  |  step 1 tokens 28\n",
@@ -160,7 +173,7 @@ TEST(mesh_verbs, a_refusal_in_one_process_fails_the_call_in_all) {
         std::string const said = processes.said(rank);
         std::string const refused = "config-mismatch | another process of the run refused | rank 1: " + groups + "\n";
         std::string const tail =
-            seed + (rank == 1 ? "invalid-argument | " + groups + " | \n" : refused) + edges + stepped + empty;
+            seed + late + choices + (rank == 1 ? "invalid-argument | " + groups + " | \n" : refused) + edges + stepped + empty;
         EXPECT_NE(said.find(rank == 1 ? "depth" : "refused | rank 1: "), said.npos) << said;
         EXPECT_EQ(said.substr(said.find('\n') + 1), tail) << "rank " << rank;
     }

@@ -163,7 +163,8 @@ typedef struct uform_contrastive_t {
  *  inner product (MaxSim, arXiv:2004.12832), hard, its gradient going to the token that won, of equals to the first.
  *  A term beside the contrastive loss: it reads the same `relations`, rows being queries and columns documents, and the
  *  same `negatives`, ambient weight and temperature groups, but learns a (t, b) of its own per group. Memory grows with
- *  tokens and with pairs of a query token and a document, two bytes each, not with pairs of tokens. */
+ *  tokens and with pairs of a query token and a document, two bytes each, not with pairs of tokens; in each process with
+ *  the world's, which it scores by itself. */
 typedef struct uform_late_interaction_t {
     float weight;                         /**< of the loss; zero: no token head is trained. `invalid_argument` above
                                                zero where the objective is masked alone, which reads no relations */
@@ -291,8 +292,9 @@ typedef struct uform_trainer_step_stats_t {
 } uform_trainer_step_stats_t;
 
 /** Takes one optimizer step over the items of all processes: each calls it once per step with its own share. Where one
- *  process's arguments are refused, the step fails on all, the others reporting `config_mismatch` with its rank. A loss
- *  or gradient that is not finite stops the step before any weight changes. */
+ *  process's arguments are refused, the step fails on all, the others reporting `config_mismatch` with its rank; an
+ *  executor or arena that cannot serve the call is refused in that process alone, which may call again while the others
+ *  wait. A loss or gradient that is not finite stops the step before any weight changes. */
 typedef struct uform_trainer_step_t {
     uform_trainer_t trainer;
     uform_executor_t executor;     /**< the trainer's own */

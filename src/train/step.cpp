@@ -104,12 +104,14 @@ void step_t::score_token_vectors(lane_t &lane) noexcept {
     std::size_t const theta = parameters.find("late_interaction.log_inverse_temperature");
     std::size_t const bias = parameters.find("late_interaction.bias");
     late_interaction_t<float> in;
-    in.relations = relations_, in.form = pair_loss_t(options.pair_loss), in.weight = options.weight;
+    in.relations = world_relations_, in.form = pair_loss_t(options.pair_loss), in.weight = options.weight;
     in.width = trainer_.options_.model.token_width, in.queries = queries_, in.documents = documents_;
-    in.groups = groups_, in.vectors = vectors_narrow_;
+    in.groups = world_groups_, in.vectors = world_vectors_narrow_;
     in.theta = parameters.wide(theta), in.bias = parameters.wide(bias);
-    late_interaction_loss_ = late_interaction(*trainer_.kit_, lane, in,
-                                              {d_vectors_, parameters.gradient(theta), parameters.gradient(bias)});
+    late_interaction_gradient_t<float> out {d_vectors_, parameters.gradient(theta), parameters.gradient(bias)};
+    out.first_item = first_kept_, out.last_item = first_kept_ + kept_.size();
+    out.first_token = first_read_;
+    late_interaction_loss_ = late_interaction(*trainer_.kit_, lane, in, out);
 }
 
 failure_t step_t::backward() noexcept {

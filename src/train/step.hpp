@@ -73,7 +73,15 @@ class step_t {
     failure_t share_rows(failure_t const &computed) noexcept;
     /** How many words this process's groups and relations take; writes them where `words` is not null. */
     std::size_t write_relations(std::uint32_t *words) const noexcept;
+    failure_t gather_shares(std::uint32_t const *words, std::uint32_t *all_words, std::size_t *bytes) noexcept;
     void join_relations(std::uint32_t const *words, std::uint32_t *ids, float *weights) noexcept;
+    void claim_world_vectors() noexcept;
+    uform_late_interaction_side_t side_of(std::size_t kept) const noexcept {
+        return items_.sides.empty() ? uform_late_interaction_side_none_k : items_.sides[kept_[kept]];
+    }
+    void list_sides() noexcept;
+    void join_sides(std::uint32_t const *words) noexcept;
+    void list_side(std::size_t row, uform_late_interaction_side_t side, std::size_t first, std::size_t tokens) noexcept;
     failure_t close_losses(failure_t const &computed) noexcept;
 
     failure_t plan() noexcept;
@@ -86,7 +94,6 @@ class step_t {
     void gather_read(chunk_t &chunk) const noexcept;
     void spread_read(chunk_t const &chunk, float const *d_read, float *d_states_sum) const noexcept;
     failure_t claim_token_vectors() noexcept;
-    failure_t list_sides() noexcept;
     failure_t compact_relations() noexcept;
     failure_t compact_edges(edges_t const &from, std::uint32_t const *kept_of, edges_t &to) noexcept;
     void pack_weights() noexcept;
@@ -124,20 +131,22 @@ class step_t {
     std::span<std::uint32_t const> groups_;        // [kept] or empty
     float *embeddings_ = nullptr;                  // [kept, hidden], raw; this process's rows of the world's
     float *d_embeddings_ = nullptr;                // [kept, hidden]
-    std::span<scored_item_t> queries_, documents_; // kept items that take part in late interaction, ascending
     float *vectors_ = nullptr;                     // [read tokens, token_width], unit rows
-    bf16_t *vectors_narrow_ = nullptr;             // [read tokens, token_width], as the loss reads them
+    bf16_t *vectors_narrow_ = nullptr;             // [read tokens, token_width], as the loss reads them; of the world's
     float *inverse_norms_ = nullptr;               // [read tokens]
     float *d_vectors_ = nullptr;                   // [read tokens, token_width]
-    std::size_t read_tokens_ = 0;
-    std::size_t tokens_ = 0, truncated_ = 0, dropped_ = 0, covered_ = 0, chosen_ = 0; // of this process, then of the world
+    std::size_t read_tokens_ = 0, first_read_ = 0; // of this process, and where they start among the world's
+    // Of this process, then of the world.
+    std::size_t tokens_ = 0, truncated_ = 0, dropped_ = 0, covered_ = 0, chosen_ = 0;
 
-    std::size_t first_item_ = 0;                  // of this process, counted over the world's items
-    std::size_t world_kept_ = 0, first_kept_ = 0; // rows of the world, and where this process's start
-    relations_t world_relations_;                 // over the world's kept items
-    std::span<std::uint32_t const> world_groups_; // [world_kept] or empty
-    float *world_embeddings_ = nullptr;           // [world_kept, hidden]
-    float *d_world_embeddings_ = nullptr;         // [world_kept, hidden]
+    std::size_t first_item_ = 0;                   // of this process, counted over the world's items
+    std::size_t world_kept_ = 0, first_kept_ = 0;  // rows of the world, and where this process's start
+    relations_t world_relations_;                  // over the world's kept items
+    std::span<std::uint32_t const> world_groups_;  // [world_kept] or empty
+    float *world_embeddings_ = nullptr;            // [world_kept, hidden]
+    float *d_world_embeddings_ = nullptr;          // [world_kept, hidden]
+    std::span<scored_item_t> queries_, documents_; // the world's kept items in late interaction, ascending
+    bf16_t *world_vectors_narrow_ = nullptr;       // [read tokens of the world, token_width]
     float learning_rate_ = 0;
     bool wants_stats_ = false;
     double loss_ = 0, contrastive_loss_ = 0, masked_loss_ = 0, coding_rate_loss_ = 0, lipschitz_loss_ = 0;

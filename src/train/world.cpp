@@ -2,7 +2,7 @@
  *  @file world.cpp
  *  @brief Where a step meets the other processes: what they agree on, and the rows and relations they share.
  *
- *  Every process scores the world's rows by itself: the losses over pooled rows are small beside the towers that make
+ *  Every process scores the world's rows and token vectors by itself: the losses are small beside the towers that make
  *  them, and equal rows in equal order give equal bits everywhere. Its tower then goes backward for its own rows alone,
  *  and the gradients of all are summed. A world of one process passes through here without a copy or a message.
  */
@@ -25,9 +25,14 @@ enum planned_size_t : std::size_t {
     truncated_size_k,
     dropped_size_k,
     words_size_k,
-    chosen_size_k
+    chosen_size_k,
+    read_size_k
 };
+static_assert(read_size_k < statement_t::sizes_k);
 enum partial_t : std::size_t { masked_partial_k, choices_partial_k };
+
+/** Words that stand before a process's relations for each of its rows: its group, its side, its tokens. */
+constexpr std::size_t heads_k = 3;
 
 failure_t out_of_memory() noexcept { return fail(uform_status_out_of_memory_k, "memory for the step is out"); }
 
@@ -40,12 +45,18 @@ void add_options(fields_t &fields, trainer_options_t const &options) noexcept {
     size("schedule.steps", options.schedule.steps), size("schedule.warmup_steps", options.schedule.warmup_steps);
     fields.add("schedule.learning_rate", options.schedule.learning_rate);
     fields.add("schedule.min_learning_rate", options.schedule.min_learning_rate);
+    fields.add("choices.weight", options.choices.weight);
+    fields.add("late_interaction.weight", options.late_interaction.weight);
     if (options.masks()) {
         fields.add("masking.token_mask_probability", options.masking.token_mask_probability);
         fields.add("masking.token_mean_span", options.masking.token_mean_span);
         fields.add("masking.replace_fraction", options.masking.replace_fraction);
         fields.add("masking.random_fraction", options.masking.random_fraction);
         fields.add("masking.text_weight", options.masking.text_weight);
+    }
+    if (options.chooses()) {
+        fields.add("choices.brier_weight", options.choices.brier_weight);
+        size("choices.temperature_groups", options.choices.temperature_groups);
     }
     if (!options.contrasts()) return;
     uform_contrastive_t const &contrastive = options.contrastive;
@@ -59,6 +70,11 @@ void add_options(fields_t &fields, trainer_options_t const &options) noexcept {
     fields.add("regularizers.coding_rate_epsilon_squared", options.regularizers.coding_rate_epsilon_squared);
     fields.add("regularizers.lipschitz_weight", options.regularizers.lipschitz_weight);
     size("regularizers.lipschitz_iterations", options.regularizers.lipschitz_iterations);
+    if (!options.interacts()) return;
+    uform_late_interaction_t const &late = options.late_interaction;
+    fields.add("late_interaction.pair_loss", uform_pair_loss_form_name(late.pair_loss));
+    size("late_interaction.width", late.width), size("late_interaction.prefix_tokens", late.prefix_tokens);
+    size("late_interaction.max_query_span", late.max_query_span);
 }
 
 } // namespace
@@ -95,6 +111,7 @@ failure_t step_t::claim_rows(failure_t const &planned) noexcept {
     statement.sizes[kept_size_k] = kept_.size(), statement.sizes[tokens_size_k] = tokens_;
     statement.sizes[covered_size_k] = covered_, statement.sizes[truncated_size_k] = truncated_;
     statement.sizes[dropped_size_k] = dropped_, statement.sizes[chosen_size_k] = chosen_;
+    statement.sizes[read_size_k] = read_tokens_;
     if (!planned && trainer_.options_.contrasts()) statement.sizes[words_size_k] = write_relations(nullptr);
     if (failure_t const failure = world().agree(statement, planned)) return failure;
     world_kept_ = std::size_t(world().size_of_all(kept_size_k)),
@@ -108,55 +125,82 @@ failure_t step_t::claim_rows(failure_t const &planned) noexcept {
     std::size_t const hidden = geometry().hidden, cells = world_kept_ * hidden;
     world_embeddings_ = lane_.claim<float>(cells), d_world_embeddings_ = lane_.claim<float>(cells);
     world_relations_ = relations_, world_groups_ = groups_;
+    if (trainer_.options_.interacts()) claim_world_vectors();
     if (lane_.failed()) return {}; // heard at the next agreement
     std::fill(d_world_embeddings_, d_world_embeddings_ + cells, 0.0f);
     embeddings_ = world_embeddings_ + first_kept_ * hidden, d_embeddings_ = d_world_embeddings_ + first_kept_ * hidden;
     return {};
 }
 
+void step_t::claim_world_vectors() noexcept {
+    std::size_t const width = trainer_.options_.model.token_width,
+                      world_tokens = std::size_t(world().size_of_all(read_size_k));
+    first_read_ = std::size_t(world().size_before(read_size_k));
+    world_vectors_narrow_ = lane_.claim<bf16_t>(world_tokens * width);
+    d_vectors_ = lane_.claim<float>(read_tokens_ * width);
+    scored_item_t *const queries = lane_.claim<scored_item_t>(world_kept_);
+    scored_item_t *const documents = lane_.claim<scored_item_t>(world_kept_);
+    if (lane_.failed()) return;
+    queries_ = {queries, 0}, documents_ = {documents, 0};
+    std::fill(d_vectors_, d_vectors_ + read_tokens_ * width, 0.0f);
+    vectors_narrow_ = world_vectors_narrow_ + first_read_ * width;
+    if (world().count() == 1) list_sides();
+}
+
 /** Rows and relations of all processes, in the order of ranks; the memory for them is part of what is agreed on. */
 failure_t step_t::share_rows(failure_t const &computed) noexcept {
-    std::size_t const processes = world().count(), hidden = geometry().hidden;
+    std::size_t const processes = world().count();
     if (processes == 1) return computed;
     std::size_t const ours = std::size_t(world().size_of(world().index(), words_size_k)),
                       all = std::size_t(world().size_of_all(words_size_k));
     std::uint32_t *const words = lane_.claim<std::uint32_t>(ours), *const all_words = lane_.claim<std::uint32_t>(all),
                          *const ids = lane_.claim<std::uint32_t>(all);
     float *const weights = lane_.claim<float>(all);
-    std::size_t *const word_bytes = lane_.claim<std::size_t>(processes), *const row_bytes =
-                                                                             lane_.claim<std::size_t>(processes);
+    std::size_t *const bytes = lane_.claim<std::size_t>(processes);
     for (edges_t *edges : {&world_relations_.attract, &world_relations_.repel, &world_relations_.ignore})
         edges->offsets = {lane_.claim<std::size_t>(world_kept_ + 1), world_kept_ + 1};
     std::uint32_t *const groups = lane_.claim<std::uint32_t>(world_kept_);
-    for (std::size_t process = 0; process < processes && !lane_.failed(); ++process) {
-        word_bytes[process] = std::size_t(world().size_of(process, words_size_k)) * sizeof(std::uint32_t);
-        row_bytes[process] = std::size_t(world().size_of(process, kept_size_k)) * hidden * sizeof(float);
-    }
     failure_t const ready = computed ? computed : lane_.failed() ? out_of_memory() : failure_t {};
     if (!ready) write_relations(words);
     world_groups_ = {groups, world_kept_};
     statement_t statement = state(moment_t::shared_k);
     for (std::size_t i = 0; i < statement_t::sizes_k; ++i) statement.sizes[i] = world().size_of(world().index(), i);
     if (failure_t const failure = world().agree(statement, ready)) return failure;
-    std::span<std::byte const> const rows = std::as_bytes(std::span(embeddings_, kept_.size() * hidden));
-    if (failure_t const failure =
-            world().gather(std::as_bytes(std::span(words, ours)), word_bytes, reinterpret_cast<std::byte *>(all_words)))
-        return failure;
-    if (failure_t const failure = world().gather(rows, row_bytes, reinterpret_cast<std::byte *>(world_embeddings_)))
-        return failure;
+    if (failure_t const failure = gather_shares(words, all_words, bytes)) return failure;
     join_relations(all_words, ids, weights);
+    if (trainer_.options_.interacts()) join_sides(all_words);
     return {};
+}
+
+failure_t step_t::gather_shares(std::uint32_t const *words, std::uint32_t *all_words, std::size_t *bytes) noexcept {
+    auto const gather = [&](planned_size_t share, std::size_t unit_bytes, void const *ours, void *all) noexcept {
+        for (std::size_t process = 0; process < world().count(); ++process)
+            bytes[process] = std::size_t(world().size_of(process, share)) * unit_bytes;
+        return world().gather({static_cast<std::byte const *>(ours), bytes[world().index()]}, bytes,
+                              static_cast<std::byte *>(all));
+    };
+    if (failure_t const failure = gather(words_size_k, sizeof(std::uint32_t), words, all_words)) return failure;
+    if (failure_t const failure =
+            gather(kept_size_k, geometry().hidden * sizeof(float), embeddings_, world_embeddings_))
+        return failure;
+    if (!trainer_.options_.interacts()) return {};
+    return gather(read_size_k, trainer_.options_.model.token_width * sizeof(bf16_t), vectors_narrow_,
+                  world_vectors_narrow_);
 }
 
 /**
  *  One process's part, in words of 32 bits; the weights of a set that has none are ones:
  *
- *      groups [kept] | attract | repel | ignore, each: ends of the runs [kept], ids [edges], weights [edges]
+ *      groups [kept] | sides [kept] | read tokens [kept] | attract | repel | ignore
+ *
+ *  each set of relations being: ends of the runs [kept], ids [edges], weights [edges]
  */
 std::size_t step_t::write_relations(std::uint32_t *words) const noexcept {
     std::size_t used = 0;
     auto const put = [&](std::uint32_t word) { words ? void(words[used++] = word) : void(++used); };
     for (std::size_t i = 0; i < kept_.size(); ++i) put(groups_.empty() ? 0 : groups_[i]);
+    for (std::size_t i = 0; i < kept_.size(); ++i) put(std::uint32_t(side_of(i)));
+    for (std::size_t i = 0; i < kept_.size(); ++i) put(std::uint32_t(read_tokens_of(i)));
     for (edges_t const *edges : {&relations_.attract, &relations_.repel, &relations_.ignore}) {
         std::size_t const first = kept_.empty() ? 0 : edges->first(0),
                           last = kept_.empty() ? 0 : edges->last(kept_.size() - 1);
@@ -179,7 +223,7 @@ void step_t::join_relations(std::uint32_t const *words, std::uint32_t *ids, floa
         offsets[0] = 0;
         for (std::size_t process = 0; process < world().count(); ++process) {
             std::size_t const kept = std::size_t(world().size_of(process, kept_size_k)), before = row, base = edges;
-            std::uint32_t const *at = part + kept;
+            std::uint32_t const *at = part + heads_k * kept;
             if (set == 0) std::copy_n(part, kept, groups + before);
             for (std::size_t skipped = 0; skipped < set; ++skipped) at += kept + 2 * (kept ? at[kept - 1] : 0);
             std::size_t const count = kept ? at[kept - 1] : 0;
@@ -193,6 +237,37 @@ void step_t::join_relations(std::uint32_t const *words, std::uint32_t *ids, floa
         sets[set]->ids = {ids, edges}, sets[set]->weights = {weights, edges};
         ids += edges, weights += edges;
     }
+}
+
+/** The sides of this process's items, which are all of the world's. */
+void step_t::list_sides() noexcept {
+    std::size_t first = 0;
+    for (std::size_t kept = 0; kept < kept_.size(); first += read_tokens_of(kept++))
+        list_side(kept, side_of(kept), first, read_tokens_of(kept));
+}
+
+void step_t::join_sides(std::uint32_t const *words) noexcept {
+    std::size_t row = 0, first = 0;
+    for (std::size_t process = 0; process < world().count(); ++process) {
+        std::size_t const kept = std::size_t(world().size_of(process, kept_size_k));
+        std::uint32_t const *const sides = words + kept, *const tokens = sides + kept;
+        for (std::size_t i = 0; i < kept; first += tokens[i++])
+            list_side(row++, uform_late_interaction_side_t(sides[i]), first, tokens[i]);
+        words += world().size_of(process, words_size_k);
+    }
+}
+
+/** A query scores by its first tokens past the prefix, a document is scored by all it has. */
+void step_t::list_side(std::size_t row, uform_late_interaction_side_t side, std::size_t first,
+                       std::size_t tokens) noexcept {
+    uform_late_interaction_t const &options = trainer_.options_.late_interaction;
+    auto const append = [row](std::span<scored_item_t> &list, std::size_t count, std::size_t from) noexcept {
+        list = {list.data(), list.size() + 1}; // within the world's kept items, which were claimed
+        list.back() = {std::uint32_t(row), std::uint32_t(count), from};
+    };
+    if (side & uform_late_interaction_side_query_k)
+        append(queries_, query_tokens(options, tokens), first + options.prefix_tokens);
+    if (side & uform_late_interaction_side_document_k) append(documents_, tokens, first);
 }
 
 /** The last agreement, before gradients are summed: from then on only the transport can fail one process alone. */
