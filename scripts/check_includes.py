@@ -11,8 +11,8 @@ import sys
 
 # What each room may include besides itself; rooms that are not named (test, bench, tools) include what they like.
 BELOW = {"types": set(), "abi": {"types"}, "utilities": {"types"}, "encoder": {"types", "utilities"},
-         "media": {"types", "utilities"}, "loaders": {"types", "utilities", "encoder", "media"},
-         "train": {"types", "abi", "utilities", "encoder"}}
+         "mesh": {"types", "utilities"}, "media": {"types", "utilities"}, "loaders": {"types", "utilities", "encoder", "media"},
+         "train": {"types", "abi", "utilities", "encoder", "mesh"}}
 BELOW |= dict.fromkeys(("src_stub", "python", "rust", "javascript", "swift"), {"types", "abi"})
 SOURCES = {".h", ".hpp", ".c", ".cpp", ".cu", ".cuh", ".py", ".rs", ".js", ".ts", ".swift", ".sh"}
 VENDOR = re.compile(r"lib(av|sw)\w+/|turbojpeg\.h|spng\.h|webp/|cu(da|blas|dnn)\w*\.h|nccl|uc[pst]/|infiniband/")

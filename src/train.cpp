@@ -13,7 +13,10 @@
 #include <uform/utilities/call.hpp>
 #include <uform/utilities/classes.hpp>
 #include <uform/utilities/inputs.hpp>
+#include <uform/utilities/json.hpp>
 #include <uform/utilities/names.hpp>
+
+#include "mesh_handle.hpp"
 
 struct uform_trainer_handle_t {
     uform::trainer_t trainer;
@@ -128,7 +131,6 @@ std::string_view text_of(uform_bytes_view_t view) noexcept {
 failure_t refuse_absent_terms(uform_trainer_init_ram_t const &call) noexcept {
     if (call.batch.image.patch_side || call.batch.video.patch_side || call.batch.audio.chunk_samples)
         return unsupported("this build trains on text alone");
-    if (call.mesh) return unsupported("this build trains in one process");
     return {};
 }
 
@@ -183,26 +185,53 @@ failure_t resolve(uform_trainer_init_ram_t const &call, trainer_options_t &optio
     return failure;
 }
 
-failure_t check_init(uform_trainer_init_ram_t const &call) noexcept {
-    trainer_options_t options;
-    return resolve(call, options);
+/** Arguments of several processes' calls are refused by the work, which tells the others. */
+bool has_peers(uform_mesh_t mesh) noexcept { return mesh && mesh->mesh.count() > 1; }
+
+failure_t check_mesh(uform_trainer_init_ram_t const &call) noexcept {
+    if (!call.mesh) return {};
+    if (call.mesh->process != this_process())
+        return unsupported("mesh was made before this process was forked; make one here");
+    if (call.mesh->executor != call.executor) return refuse("executor is not the one the mesh was made for");
+    return {};
 }
 
-failure_t init(uform_trainer_init_ram_t const &call, executor_t &executor) noexcept {
+failure_t check_init(uform_trainer_init_ram_t const &call) noexcept {
+    if (failure_t const failure = check_mesh(call)) return failure;
+    trainer_options_t options;
+    return has_peers(call.mesh) ? failure_t {} : resolve(call, options);
+}
+
+failure_t start(uform_trainer_init_ram_t const &call, executor_t &executor, trainer_t &trainer) noexcept {
     trainer_options_t options;
     uform_cpu_class_t cpu_class;
     if (failure_t const failure = resolve(call, options)) return failure;
     if (failure_t const failure = resolve_class(executor.cpu_class(), has_kernels, cpu_class)) return failure;
+    failure_t failure = trainer.start(options, cpu_class, executor);
+    if (!failure && call.resume.length) failure = trainer.resume(text_of(call.resume), call.progress);
+    if (!failure && call.initial.length) failure = trainer.warm_start(text_of(call.initial), call.progress);
+    return failure;
+}
+
+/** Joins the trainers of all processes, or fails in all where one could not be started. */
+failure_t meet(mesh_t &mesh, uform_trainer_t made, failure_t const &started) noexcept {
+    turn_t const turn(mesh.lock());
+    statement_t statement;
+    statement.moment = moment_t::start_k;
+    if (failure_t const failure = mesh.agree(statement, started)) return failure;
+    return made->trainer.meet(mesh);
+}
+
+failure_t init(uform_trainer_init_ram_t const &call, executor_t &executor) noexcept {
     uform_trainer_t const made = new (std::nothrow) uform_trainer_handle_t;
-    if (!made) return fail(uform_status_out_of_memory_k, "memory for the trainer is out");
-    made->executor = call.executor;
-    failure_t failure = made->trainer.start(options, cpu_class, executor);
-    if (!failure && call.resume.length) failure = made->trainer.resume(text_of(call.resume), call.progress);
-    if (!failure && call.initial.length) failure = made->trainer.warm_start(text_of(call.initial), call.progress);
-    if (failure)
+    failure_t failure = made ? start(call, executor, made->trainer)
+                             : fail(uform_status_out_of_memory_k, "memory for the trainer is out");
+    if (call.mesh) failure = meet(call.mesh->mesh, made, failure);
+    if (failure) {
         delete made;
-    else
-        *call.trainer = made;
+        return failure;
+    }
+    made->executor = call.executor, *call.trainer = made;
     return failure;
 }
 
@@ -306,7 +335,7 @@ failure_t check_sides(uform_trainer_step_t const &call, trainer_options_t const 
 
 failure_t check_step_items(uform_trainer_step_t const &call, trainer_options_t const &options) noexcept {
     // First the count: a wrong one would have every array read beyond its end.
-    if (call.count == 0) return refuse("count must not be zero");
+    if (call.count == 0 && call.trainer->trainer.world().count() == 1) return refuse("count must not be zero");
     if (call.count > options.batch.max_segments_per_device)
         return fail(uform_status_shape_mismatch_k, "count is more than batch.max_segments_per_device", "%zu of %zu",
                     call.count, options.batch.max_segments_per_device);
@@ -353,9 +382,9 @@ failure_t check_step_inputs(uform_trainer_step_t const &call, bool contrasts) no
     return failure;
 }
 
-failure_t check_step(uform_trainer_step_t const &call) noexcept {
+failure_t check_step_arguments(uform_trainer_step_t const &call) noexcept {
     trainer_options_t const &options = call.trainer->trainer.options();
-    if (call.executor != call.trainer->executor) return refuse("executor is not the one the trainer was made on");
+    bool const alone = call.trainer->trainer.world().count() == 1;
     if (failure_t const failure = check_step_items(call, options)) return failure;
     if (call.embeddings && !options.contrasts())
         return unsupported("embeddings are scored by contrastive and joint steps alone");
@@ -365,13 +394,21 @@ failure_t check_step(uform_trainer_step_t const &call) noexcept {
         if (!call.arena) return refuse("arena must not be NULL where embeddings or token_vectors are asked for");
         if (failure_t const failure = check_outputs_scalar(call.outputs_scalar, true)) return failure;
     }
-    if (!options.contrasts()) return check_step_inputs(call, false);
-    if (failure_t const failure = validate_relations(relations_of(call, options))) return failure;
+    if (!options.contrasts()) return {};
+    if (failure_t const failure = validate_relations(relations_of(call, options), alone)) return failure;
     std::size_t const limit = options.contrastive.max_edges_per_device;
     for (uform_edges_view_t const &edges : {call.relations.attract, call.relations.repel, call.relations.ignore})
         if (limit && edges.offsets && edges.offsets[call.count] - edges.offsets[0] > limit)
             return fail(uform_status_shape_mismatch_k, "relations name more edges than contrastive.max_edges_per_device");
-    return check_step_inputs(call, true);
+    return {};
+}
+
+failure_t check_step(uform_trainer_step_t const &call) noexcept {
+    if (call.executor != call.trainer->executor) return refuse("executor is not the one the trainer was made on");
+    trainer_t const &trainer = call.trainer->trainer;
+    if (failure_t const failure = check_step_arguments(call)) // in a world the work refuses, and tells the others
+        return trainer.world().count() == 1 ? failure : failure_t {};
+    return check_step_inputs(call, trainer.options().contrasts()); // before the arena is rewound, so of this process alone
 }
 
 /** Where scored rows will land: claimed before the step, which no lack of memory may then turn into a failure. */
@@ -409,9 +446,7 @@ failure_t claim_token_vectors(uform_trainer_step_t const &call, step_items_t &it
     return {};
 }
 
-failure_t step(uform_trainer_step_t const &call, executor_t &executor) noexcept {
-    trainer_t &trainer = call.trainer->trainer;
-    std::size_t const hidden = trainer.options().model.geometry.hidden;
+step_items_t items_of(uform_trainer_step_t const &call, trainer_options_t const &options) noexcept {
     step_items_t items;
     items.texts = tape_t<unsigned char>(call.contents, call.count);
     if (call.bags) items.bags = {call.bags, call.count};
@@ -420,27 +455,46 @@ failure_t step(uform_trainer_step_t const &call, executor_t &executor) noexcept 
     if (call.choices.offsets)
         items.choices = tape_t<unsigned char>(call.choices, call.count),
         items.choice_targets = tape_t<float>(call.choice_targets, call.count);
-    items.relations = relations_of(call, trainer.options());
+    items.relations = relations_of(call, options);
+    return items;
+}
+
+/** The buffers that a step's scored rows pass through, and the views that its caller gets. */
+struct scored_t {
     buffer_t<float> rows, vectors;
     uform_rows_t landed {};
     uform_rows_tape_t landed_vectors {};
-    if (call.embeddings) landed = claim_scored<uform_rows_t>(call, call.count, hidden);
-    if (call.embeddings && (!landed.data || !rows.resize(call.count * hidden)))
+};
+
+failure_t claim_outputs(uform_trainer_step_t const &call, step_items_t &items, scored_t &scored) noexcept {
+    std::size_t const hidden = call.trainer->trainer.options().model.geometry.hidden;
+    if (call.embeddings) scored.landed = claim_scored<uform_rows_t>(call, call.count, hidden);
+    if (call.embeddings && (!scored.landed.data || !scored.rows.resize(call.count * hidden)))
         return fail(uform_status_out_of_memory_k, "memory for embeddings is out");
-    items.embeddings = rows.data();
-    if (call.token_vectors)
-        if (failure_t const failure = claim_token_vectors(call, items, vectors, landed_vectors)) return failure;
+    items.embeddings = scored.rows.data();
+    if (!call.token_vectors) return {};
+    return claim_token_vectors(call, items, scored.vectors, scored.landed_vectors);
+}
+
+failure_t step(uform_trainer_step_t const &call, executor_t &executor) noexcept {
+    trainer_t &trainer = call.trainer->trainer;
+    step_items_t items;
+    scored_t scored;
+    failure_t refusal;
+    if (trainer.world().count() > 1) refusal = check_step_arguments(call);
+    if (!refusal) items = items_of(call, trainer.options());
+    if (!refusal) refusal = claim_outputs(call, items, scored);
     uform_trainer_step_stats_t stats;
-    if (failure_t const failure = trainer.step(items, executor, call.stats ? &stats : nullptr)) return failure;
+    if (failure_t const failure = trainer.step(items, executor, call.stats ? &stats : nullptr, refusal)) return failure;
     if (call.embeddings) {
-        if (failure_t const failure = land_scored(rows.data(), landed)) return failure;
+        if (failure_t const failure = land_scored(scored.rows.data(), scored.landed)) return failure;
     }
     if (call.token_vectors) {
-        landed_vectors.count = items.token_offsets[call.count];
-        if (failure_t const failure = land_scored(vectors.data(), landed_vectors)) return failure;
-        *call.token_vectors = landed_vectors;
+        scored.landed_vectors.count = items.token_offsets[call.count];
+        if (failure_t const failure = land_scored(scored.vectors.data(), scored.landed_vectors)) return failure;
+        *call.token_vectors = scored.landed_vectors;
     }
-    if (call.embeddings) *call.embeddings = landed;
+    if (call.embeddings) *call.embeddings = scored.landed;
     if (call.stats) *call.stats = stats;
     return {};
 }
@@ -450,10 +504,62 @@ failure_t check_save(uform_trainer_save_t const &call) noexcept {
     return check_path<"path">(call.path);
 }
 failure_t save(uform_trainer_save_t const &call, executor_t &) noexcept {
+    if (call.trainer->trainer.world().index() > 0) return {}; // its weights are those that process zero writes
     return call.trainer->trainer.save(text_of(call.path), call.optimizer, call.progress);
 }
 
-constexpr char const one_process_k[] = "this build trains in one process";
+failure_t check_job(uform_bytes_view_t job) noexcept {
+    if (failure_t const failure = check_bytes<"options.job">(job)) return failure;
+    std::string_view const name = text_of(job);
+    if (name.size() > rendezvous_t::job_limit_k) return refuse("options.job must not exceed 128 bytes");
+    if (!is_utf8(name)) return refuse("options.job must be UTF-8");
+    for (char const byte : name)
+        if (std::uint8_t(byte) < ' ' || byte == 0x7f) return refuse("options.job must not hold control characters");
+    return {};
+}
+
+failure_t check_bootstrap(uform_mesh_bootstrap_t const &call) noexcept {
+    uform_mesh_options_t const &options = call.options;
+    std::size_t const count = std::max<std::size_t>(options.host_domain_count, 1);
+    if (count > transport_t::processes_limit_k) return refuse("options.host_domain_count must not exceed 4096");
+    if (options.host_domain_index >= count)
+        return refuse("options.host_domain_index must be below options.host_domain_count");
+    presence_t const presence = count > 1 ? presence_t::required_k : presence_t::optional_k;
+    if (failure_t const failure = check_path<"options.directory">(options.directory, presence)) return failure;
+    return check_job(options.job);
+}
+
+failure_t bootstrap(uform_mesh_bootstrap_t const &call, executor_t &executor) noexcept {
+    mesh_options_t options;
+    uform_cpu_class_t cpu_class;
+    if (failure_t const failure = resolve_class(executor.cpu_class(), has_kernels, cpu_class)) return failure;
+    options.index = call.options.host_domain_index;
+    options.count = std::max<std::size_t>(call.options.host_domain_count, 1);
+    options.multicast_extent = call.options.multicast_extent;
+    options.directory = text_of(call.options.directory), options.job = text_of(call.options.job);
+    // A deadline beyond a year would overflow the clock's arithmetic.
+    std::size_t const asked = call.options.deadline_milliseconds;
+    options.deadline_milliseconds = asked ? std::min<std::size_t>(asked, std::size_t(31536000000)) : 60000;
+    options.progress = call.options.progress, options.cpu_class = uform_cpu_class_name(cpu_class);
+    uform_mesh_t const made = new (std::nothrow) uform_mesh_handle_t;
+    if (!made) return fail(uform_status_out_of_memory_k, "memory for the mesh is out");
+    made->executor = call.executor;
+    failure_t const failure = made->mesh.join(options);
+    if (failure)
+        delete made;
+    else
+        *call.mesh = made;
+    return failure;
+}
+
+failure_t describe(uform_mesh_describe_t const &call) noexcept {
+    if (!call.mesh) return refuse("mesh must not be NULL");
+    if (!call.description) return refuse("description must not be NULL");
+    mesh_t const &mesh = call.mesh->mesh;
+    *call.description = {mesh.index(), mesh.count(), mesh.count(), uform_multimem_tier_none_k,
+                         uform_gpu_class_unknown_k};
+    return {};
+}
 
 } // namespace
 } // namespace uform
@@ -480,9 +586,13 @@ uform_late_interaction_side_t uform_late_interaction_side_from_name(uform_bytes_
 }
 char const *uform_multimem_tier_name(uform_multimem_tier_t x) { return uform::name_in(uform::tier_names_k, x); }
 
-void uform_mesh_bootstrap(uform_mesh_bootstrap_t *arguments) { uform::refuse_verb(arguments, uform::one_process_k); }
-void uform_mesh_describe(uform_mesh_describe_t *arguments) { uform::refuse_verb(arguments, uform::one_process_k); }
-void uform_mesh_free(uform_mesh_t) {}
+void uform_mesh_bootstrap(uform_mesh_bootstrap_t *arguments) {
+    uform::run_verb<uform::check_bootstrap, uform::bootstrap>(arguments);
+}
+void uform_mesh_describe(uform_mesh_describe_t *arguments) { uform::run_at_once<uform::describe>(arguments); }
+void uform_mesh_free(uform_mesh_t mesh) {
+    if (mesh && mesh->process == uform::this_process()) delete mesh; // else its connections are the parent's
+}
 
 void uform_trainer_init_vram(uform_trainer_init_vram_t *arguments) {
     uform::refuse_verb(arguments, "this build drives no GPU");

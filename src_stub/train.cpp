@@ -29,9 +29,10 @@ constexpr named_t tier_names_k[] = {{uform_multimem_tier_none_k, "none"},
                                     {uform_multimem_tier_peer_k, "peer"},
                                     {uform_multimem_tier_multicast_k, "multicast"}};
 
-constexpr char const one_process_k[] = "this build trains in one process";
-
-void check_init(uform_trainer_init_ram_t const &call) { resolve(call); }
+void check_init(uform_trainer_init_ram_t const &call) {
+    if (call.mesh && call.mesh->executor != call.executor) refuse("executor is not the one the mesh was made for");
+    resolve(call);
+}
 void init(uform_trainer_init_ram_t const &call) {
     auto trainer = std::make_unique<uform_trainer_handle_t>();
     trainer->start(call);
@@ -45,6 +46,32 @@ void check_save(uform_trainer_save_t const &call) {
     check_path(UFORM_STUB_FIELD("path"), call.path, true);
 }
 void save(uform_trainer_save_t const &call) { call.trainer->save(text_of(call.path), call.progress); }
+
+void check_bootstrap(uform_mesh_bootstrap_t const &call) {
+    uform_mesh_options_t const &options = call.options;
+    std::size_t const count = std::max<std::size_t>(options.host_domain_count, 1);
+    if (count > 4096) refuse("options.host_domain_count must not exceed 4096");
+    if (options.host_domain_index >= count)
+        refuse("options.host_domain_index must be below options.host_domain_count");
+    check_path(UFORM_STUB_FIELD("options.directory"), options.directory, count > 1);
+    check_bytes(UFORM_STUB_FIELD("options.job"), options.job);
+    std::string_view const job = text_of(options.job);
+    if (job.size() > 128) refuse("options.job must not exceed 128 bytes");
+    if (!is_utf8(job)) refuse("options.job must be UTF-8");
+    for (char const byte : job)
+        if (static_cast<unsigned char>(byte) < ' ' || byte == 0x7f)
+            refuse("options.job must not hold control characters");
+}
+void bootstrap(uform_mesh_bootstrap_t const &call) {
+    if (call.options.host_domain_count > 1) unsupported("this build joins no processes");
+    advance(call.options.progress, 1, 1);
+    *call.mesh = new uform_mesh_handle_t {call.executor};
+}
+void describe(uform_mesh_describe_t const &call) {
+    if (!call.mesh) refuse("mesh must not be NULL");
+    if (!call.description) refuse("description must not be NULL");
+    *call.description = {0, 1, 1, uform_multimem_tier_none_k, uform_gpu_class_unknown_k};
+}
 
 } // namespace
 } // namespace uform_stub
@@ -65,9 +92,9 @@ uform_late_interaction_side_t uform_late_interaction_side_from_name(uform_bytes_
 }
 char const *uform_multimem_tier_name(uform_multimem_tier_t x) { return name_in(tier_names_k, x); }
 
-void uform_mesh_bootstrap(uform_mesh_bootstrap_t *arguments) { refuse_verb(arguments, one_process_k); }
-void uform_mesh_describe(uform_mesh_describe_t *arguments) { refuse_verb(arguments, one_process_k); }
-void uform_mesh_free(uform_mesh_t) {}
+void uform_mesh_bootstrap(uform_mesh_bootstrap_t *arguments) { run_verb<check_bootstrap, bootstrap>(arguments); }
+void uform_mesh_describe(uform_mesh_describe_t *arguments) { run_at_once<describe>(arguments); }
+void uform_mesh_free(uform_mesh_t mesh) { delete mesh; }
 
 void uform_trainer_init_vram(uform_trainer_init_vram_t *arguments) {
     refuse_verb(arguments, "this build drives no GPU");

@@ -79,7 +79,6 @@ void resolve_late_interaction(uform_trainer_init_ram_t const &call, options_t &o
 void refuse_absent_terms(uform_trainer_init_ram_t const &call) {
     if (call.batch.image.patch_side || call.batch.video.patch_side || call.batch.audio.chunk_samples)
         unsupported("this build trains on text alone");
-    if (call.mesh) unsupported("this build trains in one process");
 }
 
 void check_masking(uform_masking_t const &asked) {

@@ -42,6 +42,11 @@ std::string escaped(std::string_view bytes);
 
 } // namespace uform_stub
 
+/** A run of one process. */
+struct uform_mesh_handle_t {
+    uform_executor_t executor = nullptr;
+};
+
 struct uform_trainer_handle_t {
     uform_stub::options_t options;
     std::vector<uform_stub::spec_t> specs;

@@ -31,16 +31,26 @@ UFORM_API char const *uform_multimem_tier_name(uform_multimem_tier_t tier);
 /** This process's place in a run. All processes must agree on everything but the index. */
 typedef struct uform_mesh_options_t {
     size_t host_domain_index;       /**< of this process, below the count, different in each */
-    size_t host_domain_count;       /**< processes of the run; zero: 1 */
+    size_t host_domain_count;       /**< processes of the run, 4,096 at most; zero: 1 */
     size_t multicast_extent;        /**< devices of one NVLink domain; zero: all that are found */
     uform_bytes_view_t directory;   /**< a path every host sees, to find each other in; may be empty for one process */
-    uform_bytes_view_t job;         /**< the run's name, UTF-8: a directory left by another job is refused */
-    size_t deadline_milliseconds;   /**< for peers to appear, and later to answer; zero: 60,000 */
+    uform_bytes_view_t job;         /**< the run's name, UTF-8, at most 128 bytes without control characters; a
+                                         directory left by another job is refused */
+    size_t deadline_milliseconds;   /**< for peers to appear, and later to answer, so more than a step takes the slowest
+                                         of them; zero: 60,000 */
     uform_progress_t progress;      /**< counts processes that joined */
 } uform_mesh_options_t;
 
-/** Joins this process to a run. Once it succeeds the directory is not read again. `config_mismatch` where processes
- *  disagree (the detail names the field and both values), `io` where a peer does not come before the deadline. */
+/** Joins this process to a run. Once it succeeds the directory is not read again, and its files are gone; files of a
+ *  dead run of the same job are passed over. `config_mismatch` where processes disagree, in count, multicast extent,
+ *  job, version or CPU class (the detail names the field and both values), or where two have one index; `io` where a
+ *  peer does not come before the deadline, which the detail names. A run of several processes needs UCX (Debian's
+ *  libucx0, and libucx-dev to build), else it is `unsupported`; UCX reads its own UCX_* variables, such as UCX_TLS.
+ *
+ *  Calls over the mesh are the whole run's: every process makes the same trainers and takes the same steps in the same
+ *  order. Where one process dies, leaves or stays silent for the deadline, the call of every other one is `io`, its
+ *  detail naming the rank (`host_domain_index`). That call changes no weight; the mesh and its trainers then serve for
+ *  saving and are freed. */
 typedef struct uform_mesh_bootstrap_t {
     uform_mesh_t *mesh;            /**< the new mesh; NULL on failure */
     uform_executor_t executor;     /**< the executor that trainers over this mesh will name */
@@ -67,7 +77,8 @@ typedef struct uform_mesh_describe_t {
 } uform_mesh_describe_t;
 UFORM_API void uform_mesh_describe(uform_mesh_describe_t *arguments);
 
-/** Leaves the run. Trainers over it are freed first. NULL is safe; it cannot fail. */
+/** Leaves the run; waits up to a second for the others to leave too. Trainers over it are freed first. NULL is safe; it
+ *  cannot fail. */
 UFORM_API void uform_mesh_free(uform_mesh_t mesh);
 
 /** The capacity of one device's step, fixed when the trainer is made. Text always takes part; another modality does
@@ -152,7 +163,8 @@ typedef struct uform_contrastive_t {
  *  inner product (MaxSim, arXiv:2004.12832), hard, its gradient going to the token that won, of equals to the first.
  *  A term beside the contrastive loss: it reads the same `relations`, rows being queries and columns documents, and the
  *  same `negatives`, ambient weight and temperature groups, but learns a (t, b) of its own per group. Memory grows with
- *  tokens and with pairs of a query token and a document, two bytes each, not with pairs of tokens. */
+ *  tokens and with pairs of a query token and a document, two bytes each, not with pairs of tokens; in each process with
+ *  the world's, which it scores by itself. */
 typedef struct uform_late_interaction_t {
     float weight;                         /**< of the loss; zero: no token head is trained. `invalid_argument` above
                                                zero where the objective is masked alone, which reads no relations */
@@ -270,8 +282,8 @@ typedef struct uform_trainer_step_stats_t {
     float masked_audio_loss;     /**< without its weight; zero where absent */
     float late_interaction_loss; /**< with its weight; zero where absent */
     float choices_loss; /**< without its weight, with its Brier score, over items that chose; zero where absent */
-    size_t truncated;            /**< items cut to a row */
-    size_t dropped;              /**< items that found no room, since stats were last read */
+    size_t truncated;            /**< items cut to a row, over the world */
+    size_t dropped;              /**< items that found no room, over the world, since stats were last read */
     float gradient_norm;         /**< Euclidean, over all tensors, after the world's reduction */
     float coding_rate;           /**< 1/2 log det(...) in nats, without its weight; zero where off */
     float lipschitz;             /**< the largest singular value squared, without its weight; zero where off */
@@ -280,14 +292,16 @@ typedef struct uform_trainer_step_stats_t {
 } uform_trainer_step_stats_t;
 
 /** Takes one optimizer step over the items of all processes: each calls it once per step with its own share. Where one
- *  process's arguments are refused, the step fails on all, the others reporting `config_mismatch` with its rank. A loss
- *  or gradient that is not finite stops the step before any weight changes. */
+ *  process's arguments are refused, the step fails on all, the others reporting `config_mismatch` with its rank; an
+ *  executor or arena that cannot serve the call is refused in that process alone, which may call again while the others
+ *  wait. A loss or gradient that is not finite stops the step before any weight changes. */
 typedef struct uform_trainer_step_t {
     uform_trainer_t trainer;
     uform_executor_t executor;     /**< the trainer's own */
     uform_outcome_t *outcome;
     uform_completion_t completion;
-    size_t count;                  /**< items of this process; more than its devices hold is `shape_mismatch` */
+    size_t count;                  /**< items of this process, none only where another has some; more than its devices
+                                        hold is `shape_mismatch` */
     uform_modality_t const *modalities; /**< [count]; one the batch shape leaves out is `unsupported`. NULL: all text */
     uform_tape_view_t contents;    /**< u8: a text or a whole file each */
     uint32_t const *bags;          /**< [count]; items of one bag share a device. NULL: each alone */

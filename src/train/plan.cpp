@@ -21,10 +21,6 @@ failure_t step_t::plan() noexcept {
     if (failure_t const failure = keep_items()) return failure;
     if (failure_t const failure = compact_relations()) return failure;
     if (failure_t const failure = cut_chunks()) return failure;
-    std::size_t const cells = kept_.size() * geometry().hidden;
-    embeddings_ = lane_.claim<float>(cells), d_embeddings_ = lane_.claim<float>(cells);
-    if (lane_.failed()) return lane_.failure();
-    std::fill(d_embeddings_, d_embeddings_ + cells, 0.0f);
     for (chunk_t &chunk : chunks_)
         if (failure_t const failure = claim_chunk(chunk)) return failure;
     return trainer_.options_.interacts() ? claim_token_vectors() : failure_t {};
@@ -104,7 +100,7 @@ failure_t step_t::mask_chunk(chunk_t &chunk) noexcept {
         if (text.empty()) continue; // one PAD or MASK, which hides nothing
         std::uint32_t const begin = chunk.batch.items.offsets[kept - chunk.first];
         std::uint32_t *covered = chunk.covered + chunk.covered_count;
-        mask_key_t const key {trainer_.options_.seed, trainer_.steps_done_ + 1, kept_[kept]};
+        mask_key_t const key {trainer_.options_.seed, trainer_.steps_done_ + 1, first_item_ + kept_[kept]};
         std::size_t const count = corrupt_text(trainer_.options_.masking, key, text, chunk.batch.ids + begin, covered);
         for (std::size_t i = 0; i < count; ++i) {
             chunk.targets[chunk.covered_count + i] = text[covered[i]];
@@ -118,31 +114,9 @@ failure_t step_t::mask_chunk(chunk_t &chunk) noexcept {
 
 /** Every kept token has a vector, of items on no side too: a chunk's projection is one product. */
 failure_t step_t::claim_token_vectors() noexcept {
-    std::size_t const cells = read_tokens_ * trainer_.options_.model.token_width;
-    vectors_ = lane_.claim<float>(cells), d_vectors_ = lane_.claim<float>(cells);
-    vectors_narrow_ = lane_.claim<bf16_t>(cells), inverse_norms_ = lane_.claim<float>(read_tokens_);
-    if (lane_.failed()) return out_of_memory();
-    std::fill(d_vectors_, d_vectors_ + cells, 0.0f);
-    return items_.sides.empty() ? failure_t {} : list_sides();
-}
-
-/** A query scores by its first tokens past the prefix, a document is scored by all it has. */
-failure_t step_t::list_sides() noexcept {
-    uform_late_interaction_t const &options = trainer_.options_.late_interaction;
-    scored_item_t *queries = lane_.claim<scored_item_t>(kept_.size());
-    scored_item_t *documents = lane_.claim<scored_item_t>(kept_.size());
-    if (lane_.failed()) return out_of_memory();
-    std::size_t queries_used = 0, documents_used = 0;
-    for (std::size_t kept = 0, first = 0; kept < kept_.size(); first += read_tokens_of(kept++)) {
-        uform_late_interaction_side_t const side = items_.sides[kept_[kept]];
-        std::size_t const tokens = read_tokens_of(kept), scored = query_tokens(options, tokens);
-        if (side & uform_late_interaction_side_query_k)
-            queries[queries_used++] = {std::uint32_t(kept), std::uint32_t(scored), first + options.prefix_tokens};
-        if (side & uform_late_interaction_side_document_k)
-            documents[documents_used++] = {std::uint32_t(kept), std::uint32_t(tokens), first};
-    }
-    queries_ = {queries, queries_used}, documents_ = {documents, documents_used};
-    return {};
+    vectors_ = lane_.claim<float>(read_tokens_ * trainer_.options_.model.token_width);
+    inverse_norms_ = lane_.claim<float>(read_tokens_);
+    return lane_.failed() ? out_of_memory() : failure_t {};
 }
 
 /** Relations over kept items: as given where all were kept, else with the edges of dropped items left out. */

@@ -92,7 +92,7 @@ failure_t validate_edges(edges_t const &edges, std::size_t items, bool weighted,
 
 } // namespace
 
-failure_t validate_relations(relations_t const &relations) noexcept {
+failure_t validate_relations(relations_t const &relations, bool whole_world) noexcept {
     if (failure_t failure = validate_edges(relations.attract, relations.items, true, attract_messages_k))
         return failure;
     if (failure_t failure = validate_edges(relations.repel, relations.items, true, repel_messages_k)) return failure;
@@ -100,9 +100,11 @@ failure_t validate_relations(relations_t const &relations) noexcept {
     if (!std::isfinite(relations.ambient) || relations.ambient < 0)
         return fail(uform_status_invalid_argument_k,
                     "contrastive.ambient_repulsion_weight must be finite and not negative");
-    if (relations.attract.count() == 0)
-        return fail(uform_status_invalid_argument_k, "relations.attract must name an edge in a contrastive step");
-    return {};
+    return whole_world && relations.attract.count() == 0 ? refuse_no_attraction() : failure_t {};
+}
+
+failure_t refuse_no_attraction() noexcept {
+    return fail(uform_status_invalid_argument_k, "relations.attract must name an edge in a contrastive step");
 }
 
 } // namespace uform

@@ -4,6 +4,7 @@
  */
 #include "train/step.hpp"
 
+#include <bit>
 #include <cmath>
 
 #include <uform/train/coding_rate.hpp>
@@ -17,13 +18,17 @@ namespace uform {
 
 failure_t step_t::run(uform_trainer_step_stats_t *stats) noexcept {
     lane_.scratch.reset(), lane_.clear(), wants_stats_ = stats;
-    if (failure_t const failure = plan()) return failure;
-    pack_weights();
-    if (failure_t const failure = forward()) return failure;
-    if (trainer_.options_.contrasts())
-        if (failure_t const failure = score()) return failure;
-    if (failure_t const failure = backward()) return failure;
-    if (failure_t const failure = reduce()) return failure;
+    // What fails here is heard by the world at the next agreement: returning before it would leave the others waiting.
+    if (failure_t const failure = claim_rows(plan())) return failure;
+    failure_t failure = lane_.failure();
+    if (!failure) pack_weights(), failure = forward();
+    if (trainer_.options_.contrasts()) {
+        if ((failure = share_rows(failure))) return failure;
+        failure = score();
+    }
+    if (!failure) failure = backward();
+    if ((failure = close_losses(failure))) return failure;
+    if ((failure = reduce())) return failure;
     if (failure_t const failure = refuse_non_finite()) return failure;
     if (items_.embeddings) land_embeddings();
     if (items_.token_vectors) land_token_vectors();
@@ -71,24 +76,25 @@ failure_t step_t::score() noexcept {
     trainer_.parameters_.clear_slab(0); // temperatures gather there before the towers do
 
     contrastive_t<float> in;
-    in.relations = relations_, in.form = pair_loss_t(options.contrastive.pair_loss), in.hidden = hidden;
+    in.relations = world_relations_, in.form = pair_loss_t(options.contrastive.pair_loss), in.hidden = hidden;
     in.widths = {options.widths, options.contrastive.matryoshka_dimensions_count};
-    in.groups = groups_, in.embeddings = embeddings_;
+    in.groups = world_groups_, in.embeddings = world_embeddings_;
     in.theta = parameters.wide(theta), in.bias = parameters.wide(bias);
-    contrastive_loss_ = contrastive(lane, in, {d_embeddings_, parameters.gradient(theta), parameters.gradient(bias)});
+    contrastive_loss_ = contrastive(lane, in, {d_world_embeddings_, parameters.gradient(theta), parameters.gradient(bias)});
 
     uform_regularizers_t const &regularizers = options.regularizers;
     coding_rate_loss_ =
         coding_rate(lane,
-                    coding_rate_t<float> {kept_.size(), hidden, embeddings_, regularizers.coding_rate_weight,
+                    coding_rate_t<float> {world_kept_, hidden, world_embeddings_, regularizers.coding_rate_weight,
                                           regularizers.coding_rate_epsilon_squared},
-                    d_embeddings_);
+                    d_world_embeddings_);
     lipschitz_loss_ = lipschitz(lane,
-                                lipschitz_t<float> {kept_.size(), hidden, embeddings_, regularizers.lipschitz_weight,
+                                lipschitz_t<float> {world_kept_, hidden, world_embeddings_, regularizers.lipschitz_weight,
                                                     options.seed, trainer_.steps_done_ + 1, regularizers.lipschitz_iterations},
-                                d_embeddings_);
+                                d_world_embeddings_);
     if (options.interacts()) score_token_vectors(lane);
-    if (wants_stats_) effective_rank_ = effective_rank(lane, kept_.size(), hidden, embeddings_);
+    if (wants_stats_) effective_rank_ = effective_rank(lane, world_kept_, hidden, world_embeddings_);
+    if (world().index() > 0) trainer_.parameters_.clear_slab(0); // rank 0's temperatures count, as all are the same
     return lane.failure();
 }
 
@@ -98,12 +104,14 @@ void step_t::score_token_vectors(lane_t &lane) noexcept {
     std::size_t const theta = parameters.find("late_interaction.log_inverse_temperature");
     std::size_t const bias = parameters.find("late_interaction.bias");
     late_interaction_t<float> in;
-    in.relations = relations_, in.form = pair_loss_t(options.pair_loss), in.weight = options.weight;
+    in.relations = world_relations_, in.form = pair_loss_t(options.pair_loss), in.weight = options.weight;
     in.width = trainer_.options_.model.token_width, in.queries = queries_, in.documents = documents_;
-    in.groups = groups_, in.vectors = vectors_narrow_;
+    in.groups = world_groups_, in.vectors = world_vectors_narrow_;
     in.theta = parameters.wide(theta), in.bias = parameters.wide(bias);
-    late_interaction_loss_ = late_interaction(*trainer_.kit_, lane, in,
-                                              {d_vectors_, parameters.gradient(theta), parameters.gradient(bias)});
+    late_interaction_gradient_t<float> out {d_vectors_, parameters.gradient(theta), parameters.gradient(bias)};
+    out.first_item = first_kept_, out.last_item = first_kept_ + kept_.size();
+    out.first_token = first_read_;
+    late_interaction_loss_ = late_interaction(*trainer_.kit_, lane, in, out);
 }
 
 failure_t step_t::backward() noexcept {
@@ -170,11 +178,16 @@ failure_t step_t::reduce() noexcept {
     parameters_t &parameters = trainer_.parameters_;
     constexpr std::size_t grain = 1 << 14;
     std::size_t const elements = parameters.elements(), grains = (elements + grain - 1) / grain;
+    auto const each_grain = [&](auto const &body) {
+        (void)executor_.deal(grains, [&](std::size_t index, lane_t &) {
+            body(index, index * grain, std::min(elements, (index + 1) * grain));
+        });
+    };
+    each_grain([&](std::size_t, std::size_t first, std::size_t last) { parameters.reduce(slabs_used_, first, last); });
+    if (failure_t const failure = world().sum({parameters.gradient(0), elements})) return failure;
     double *squares = lane_.claim<double>(grains); // summed in order below, so threads change no bit
     if (!squares) return lane_.failure();
-    (void)executor_.deal(grains, [&](std::size_t index, lane_t &) {
-        std::size_t const first = index * grain, last = std::min(elements, first + grain);
-        parameters.reduce(slabs_used_, first, last);
+    each_grain([&](std::size_t index, std::size_t first, std::size_t last) {
         float const *sum = parameters.gradient(0);
         double square = 0;
         for (std::size_t i = first; i < last; ++i) square += double(sum[i]) * double(sum[i]);
@@ -189,9 +202,6 @@ failure_t step_t::reduce() noexcept {
 failure_t step_t::refuse_non_finite() noexcept {
     trainer_options_t const &options = trainer_.options_;
     std::uint64_t const step = trainer_.steps_done_ + 1;
-    for (chunk_t const &chunk : chunks_) masked_loss_ += chunk.masked_loss / double(std::max<std::size_t>(covered_, 1));
-    for (chunk_t const &chunk : chunks_)
-        choices_loss_ += chunk.choices_loss / double(std::max<std::size_t>(chosen_, 1));
     loss_ = choices_loss_ * options.choices.weight + contrastive_loss_ + masked_loss_ * options.masking.text_weight +
             coding_rate_loss_ + lipschitz_loss_ + late_interaction_loss_;
     auto const refuse = [&](char const *term, double value) {
@@ -218,6 +228,7 @@ failure_t step_t::update() noexcept {
     adafactor(lane, trainer_.parameters_.views(),
               {learning_rate_, trainer_.options_.seed, step, step - trainer_.moments_since_});
     if (lane.failed()) return lane.failure();
+    trainer_.trail_ = std::bit_cast<std::uint64_t>(gradient_norm_);
     trainer_.steps_done_ = step, trainer_.dropped_ += dropped_; // a step that fails drops nothing: it may come again
     return {};
 }

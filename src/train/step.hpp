@@ -18,6 +18,8 @@ class step_t {
     step_t(trainer_t &trainer, step_items_t const &items, executor_t &executor) noexcept
         : trainer_(trainer), items_(items), executor_(executor), lane_(trainer.planner_) {}
 
+    /** The first agreement with the world: on arguments, which `refusal` says are wrong here, and on whose turn it is. */
+    failure_t open(failure_t const &refusal) noexcept;
     failure_t run(uform_trainer_step_stats_t *stats) noexcept;
 
   private:
@@ -65,6 +67,23 @@ class step_t {
         return {};
     }
 
+    mesh_t &world() const noexcept { return *trainer_.world_; }
+    statement_t state(moment_t moment) const noexcept;
+    failure_t claim_rows(failure_t const &planned) noexcept;
+    failure_t share_rows(failure_t const &computed) noexcept;
+    /** How many words this process's groups and relations take; writes them where `words` is not null. */
+    std::size_t write_relations(std::uint32_t *words) const noexcept;
+    failure_t gather_shares(std::uint32_t const *words, std::uint32_t *all_words, std::size_t *bytes) noexcept;
+    void join_relations(std::uint32_t const *words, std::uint32_t *ids, float *weights) noexcept;
+    void claim_world_vectors() noexcept;
+    uform_late_interaction_side_t side_of(std::size_t kept) const noexcept {
+        return items_.sides.empty() ? uform_late_interaction_side_none_k : items_.sides[kept_[kept]];
+    }
+    void list_sides() noexcept;
+    void join_sides(std::uint32_t const *words) noexcept;
+    void list_side(std::size_t row, uform_late_interaction_side_t side, std::size_t first, std::size_t tokens) noexcept;
+    failure_t close_losses(failure_t const &computed) noexcept;
+
     failure_t plan() noexcept;
     failure_t keep_items() noexcept;
     failure_t cut_chunks() noexcept;
@@ -75,7 +94,6 @@ class step_t {
     void gather_read(chunk_t &chunk) const noexcept;
     void spread_read(chunk_t const &chunk, float const *d_read, float *d_states_sum) const noexcept;
     failure_t claim_token_vectors() noexcept;
-    failure_t list_sides() noexcept;
     failure_t compact_relations() noexcept;
     failure_t compact_edges(edges_t const &from, std::uint32_t const *kept_of, edges_t &to) noexcept;
     void pack_weights() noexcept;
@@ -111,14 +129,24 @@ class step_t {
     std::size_t slabs_used_ = 0;
     relations_t relations_;                        // over kept items
     std::span<std::uint32_t const> groups_;        // [kept] or empty
-    float *embeddings_ = nullptr;                  // [kept, hidden], raw
+    float *embeddings_ = nullptr;                  // [kept, hidden], raw; this process's rows of the world's
     float *d_embeddings_ = nullptr;                // [kept, hidden]
-    std::span<scored_item_t> queries_, documents_; // kept items that take part in late interaction, ascending
     float *vectors_ = nullptr;                     // [read tokens, token_width], unit rows
-    bf16_t *vectors_narrow_ = nullptr;             // [read tokens, token_width], as the loss reads them
+    bf16_t *vectors_narrow_ = nullptr;             // [read tokens, token_width], as the loss reads them; of the world's
     float *inverse_norms_ = nullptr;               // [read tokens]
     float *d_vectors_ = nullptr;                   // [read tokens, token_width]
-    std::size_t tokens_ = 0, read_tokens_ = 0, truncated_ = 0, dropped_ = 0, covered_ = 0, chosen_ = 0;
+    std::size_t read_tokens_ = 0, first_read_ = 0; // of this process, and where they start among the world's
+    // Of this process, then of the world.
+    std::size_t tokens_ = 0, truncated_ = 0, dropped_ = 0, covered_ = 0, chosen_ = 0;
+
+    std::size_t first_item_ = 0;                   // of this process, counted over the world's items
+    std::size_t world_kept_ = 0, first_kept_ = 0;  // rows of the world, and where this process's start
+    relations_t world_relations_;                  // over the world's kept items
+    std::span<std::uint32_t const> world_groups_;  // [world_kept] or empty
+    float *world_embeddings_ = nullptr;            // [world_kept, hidden]
+    float *d_world_embeddings_ = nullptr;          // [world_kept, hidden]
+    std::span<scored_item_t> queries_, documents_; // the world's kept items in late interaction, ascending
+    bf16_t *world_vectors_narrow_ = nullptr;       // [read tokens of the world, token_width]
     float learning_rate_ = 0;
     bool wants_stats_ = false;
     double loss_ = 0, contrastive_loss_ = 0, masked_loss_ = 0, coding_rate_loss_ = 0, lipschitz_loss_ = 0;

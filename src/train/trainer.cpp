@@ -13,6 +13,7 @@ failure_t trainer_t::start(trainer_options_t const &options, uform_cpu_class_t c
     options_ = options, kit_ = kit_of(cpu_class);
     options_.query_prefix = options_.document_prefix = {};
     if (failure_t const failure = keep_prefixes(options)) return failure;
+    if (failure_t const failure = alone_.join({})) return failure;
     if (failure_t const failure = parameters_.allocate(options.model)) return failure;
     initialization_t initialization;
     initialization.seed = options.seed;
@@ -34,9 +35,12 @@ failure_t trainer_t::prepare() noexcept {
     return tower_.lay_out(*kit_, geometry, parameters_.masters(), layout);
 }
 
-failure_t trainer_t::step(step_items_t const &items, executor_t &executor, uform_trainer_step_stats_t *stats) noexcept {
-    if (failure_t const failure = prepare()) return failure;
-    return step_t(*this, items, executor).run(stats);
+failure_t trainer_t::step(step_items_t const &items, executor_t &executor, uform_trainer_step_stats_t *stats,
+                          failure_t const &refusal) noexcept {
+    turn_t const turn(world_->lock());
+    step_t step(*this, items, executor);
+    if (failure_t const failure = step.open(refusal ? refusal : prepare())) return failure;
+    return step.run(stats);
 }
 
 failure_t trainer_t::warm_start(std::string_view path, uform_progress_t const &progress) noexcept {

@@ -1,6 +1,6 @@
 /**
  *  @file train_init.cpp
- *  @brief Every field of `uform_trainer_init_ram` wrong in turn; meshes and GPUs, which this version does without.
+ *  @brief Every field of `uform_trainer_init_ram` wrong in turn; meshes of one process; GPUs, which this version does without.
  */
 #include <cmath>
 
@@ -55,14 +55,11 @@ TEST(trainer_init, refusals_of_handles_and_sizes) {
 }
 
 TEST(trainer_init, refusals_of_absent_terms) {
-    int pointed_at = 0;
     expect_init_refusals(
         uform_objective_joint_k,
         {{"images", unsupported_k, "text", [](call_t &c) { c.batch.image.patch_side = 16; }},
          {"clips", unsupported_k, "text", [](call_t &c) { c.batch.video.patch_side = 16; }},
-         {"recordings", unsupported_k, "text", [](call_t &c) { c.batch.audio.chunk_samples = 320; }},
-         {"a mesh", unsupported_k, "process",
-          [&](call_t &c) { c.mesh = reinterpret_cast<uform_mesh_t>(&pointed_at); }}});
+         {"recordings", unsupported_k, "text", [](call_t &c) { c.batch.audio.chunk_samples = 320; }}});
 }
 
 TEST(trainer_init, refusals_of_choices) {
@@ -258,18 +255,71 @@ TEST(trainer_init, on_gpus_is_unsupported) {
     EXPECT_STATUS(answer(uform_trainer_init_vram, call), invalid_k);
 }
 
-TEST(meshes, are_unsupported) {
+TEST(meshes, of_one_process_train) {
     uform_mesh_t mesh = reinterpret_cast<uform_mesh_t>(0x1);
     uform_mesh_bootstrap_t call {};
     call.mesh = &mesh;
-    EXPECT_STATUS(answer(uform_mesh_bootstrap, call), unsupported_k);
-    EXPECT_EQ(mesh, nullptr);
-    call.completion = -1;
+    EXPECT_SUCCESS(answer(uform_mesh_bootstrap, call));
+    uform_mesh_description_t description {7, 7, 7, 7, 7};
+    uform_mesh_describe_t describe {};
+    describe.mesh = mesh, describe.description = &description;
+    EXPECT_SUCCESS(answer(uform_mesh_describe, describe));
+    EXPECT_EQ(description.host_domain_index, 0u);
+    EXPECT_EQ(description.host_domain_count, 1u);
+    EXPECT_EQ(description.devices, 1u);
+    EXPECT_EQ(description.multimem_tier, uform_multimem_tier_none_k);
+    EXPECT_EQ(description.gpu_class, uform_gpu_class_unknown_k);
+    {
+        trainer_t trainer;
+        call_t init = right_init(trainer.out());
+        init.mesh = mesh;
+        EXPECT_SUCCESS(answer(uform_trainer_init_ram, init));
+        EXPECT_SUCCESS(answer(uform_trainer_step, share_t().call(trainer)));
+        uform_trainer_step_t empty = share_t().call(trainer);
+        empty.count = 0;
+        EXPECT_STATUS(answer(uform_trainer_step, empty), invalid_k);
+    }
+    executor_t executor;
+    make_executor(executor, 1);
+    trainer_t trainer;
+    call_t init = right_init(trainer.out(), executor);
+    init.mesh = mesh;
+    EXPECT_STATUS(answer(uform_trainer_init_ram, init), invalid_k); // the mesh was made for another
+    describe.description = nullptr;
+    EXPECT_STATUS(answer(uform_mesh_describe, describe), invalid_k);
+    uform_mesh_free(mesh);
+}
+
+TEST(meshes, refusals) {
+    uform_mesh_t mesh = reinterpret_cast<uform_mesh_t>(0x1);
+    auto const expect = [&](uform_status_t status, char const *named, auto const &change) {
+        uform_mesh_bootstrap_t call {};
+        call.mesh = &mesh, mesh = reinterpret_cast<uform_mesh_t>(0x1);
+        change(call.options);
+        outcome_t const outcome = answer(uform_mesh_bootstrap, call);
+        EXPECT_EQ(outcome.status, status) << named;
+        EXPECT_NE(std::string(outcome.message).find(named), std::string::npos) << outcome.message;
+        EXPECT_EQ(mesh, nullptr);
+    };
+    using options_t = uform_mesh_options_t;
+    std::string const nul("a\0b", 3), broken = "\xff", line = "a\nb", far(129, 'x');
+    expect(invalid_k, "options.host_domain_index", [](options_t &o) { o.host_domain_index = 1; });
+    expect(invalid_k, "options.host_domain_index", [](options_t &o) { o.host_domain_index = o.host_domain_count = 2; });
+    expect(invalid_k, "options.host_domain_count", [](options_t &o) { o.host_domain_count = SIZE_MAX; });
+    expect(invalid_k, "options.directory", [](options_t &o) { o.host_domain_count = 2; });
+    expect(invalid_k, "options.directory", [&](options_t &o) { o.directory = view(nul); });
+    for (std::string const *job : {&broken, &line, &far})
+        expect(invalid_k, "options.job", [&](options_t &o) { o.job = view(*job); });
+    expect(uform_status_cancelled_k, "progress", [](options_t &o) {
+        o.progress.callback = [](std::size_t, std::size_t, void *) { return false; };
+    });
+    uform_mesh_bootstrap_t call {};
+    call.mesh = &mesh, call.completion = -1;
     EXPECT_STATUS(answer(uform_mesh_bootstrap, call), invalid_k);
     call.completion = 0, call.mesh = nullptr;
     EXPECT_STATUS(answer(uform_mesh_bootstrap, call), invalid_k);
     uform_mesh_describe_t describe {};
-    EXPECT_STATUS(answer(uform_mesh_describe, describe), unsupported_k); // there is no mesh to give it
+    EXPECT_STATUS(answer(uform_mesh_describe, describe), invalid_k);
     uform_mesh_bootstrap(nullptr), uform_mesh_describe(nullptr);
     call.outcome = nullptr, describe.outcome = nullptr;
     uform_mesh_bootstrap(&call), uform_mesh_describe(&describe);

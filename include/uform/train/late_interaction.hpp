@@ -53,9 +53,11 @@ struct late_interaction_t {
 
 template <typename wide_>
 struct late_interaction_gradient_t {
-    wide_ *d_vectors_sum; // [tokens, width]
+    wide_ *d_vectors_sum; // [tokens, width], from `first_token`
     wide_ *d_theta_sum;   // [groups]
     wide_ *d_bias_sum;    // [groups], untouched by the forms in which the bias cancels
+    std::size_t first_item = 0, last_item = SIZE_MAX; // whose vectors get gradients: all, or one process's share
+    std::size_t first_token = 0;                      // where the tokens of that share start
 };
 
 /** One call's state; `late_interaction` below is the way in. */
@@ -82,8 +84,9 @@ class late_interaction_pass_t {
         });
         if (lane_.failed()) return 0;
         wide_t const loss = sum_rows();
-        lane_.rows(in_.relations.items, 1, [this](std::size_t first, std::size_t last, lane_t &) noexcept {
-            for (std::size_t item = first; item < last; ++item) spread(item);
+        std::size_t const shared = std::min(out_.last_item, in_.relations.items) - out_.first_item;
+        lane_.rows(shared, 1, [this](std::size_t first, std::size_t last, lane_t &) noexcept {
+            for (std::size_t item = first; item < last; ++item) spread(out_.first_item + item);
         });
         return loss;
     }
@@ -300,7 +303,8 @@ class late_interaction_pass_t {
         for (std::size_t token = 0; token < query.count; ++token) {
             std::size_t const asked = query.first + token, won = document.first + winners[token];
             stored_t const *const other = vector(to_query_ ? won : asked);
-            wide_t *const d_vector = out_.d_vectors_sum + (to_query_ ? asked : won) * in_.width;
+            std::size_t const token_of_share = (to_query_ ? asked : won) - out_.first_token;
+            wide_t *const d_vector = out_.d_vectors_sum + token_of_share * in_.width;
             for (std::size_t i = 0; i < in_.width; ++i) d_vector[i] += share * widen(other[i]);
         }
     }

@@ -37,9 +37,12 @@ struct relations_t {
 };
 
 /**
- *  Everything that can be wrong with a step's relations, naming the field; a step without an attract edge is refused.
+ *  Everything that can be wrong with a step's relations, naming the field. A step without an attract edge is refused, of
+ *  several processes' steps the world's.
  */
-failure_t validate_relations(relations_t const &relations) noexcept;
+failure_t validate_relations(relations_t const &relations, bool whole_world = true) noexcept;
+/** The refusal of a world's step that names no attract edge. */
+failure_t refuse_no_attraction() noexcept;
 
 /** Total weight of a row's halves, in double: the sum of 2^24 ambient ones in float would stop growing. */
 struct row_weights_t {

@@ -9,6 +9,7 @@
 #include <uform/train.h>
 
 #include <uform/encoder/packed_tower.hpp>
+#include <uform/mesh/mesh.hpp>
 #include <uform/train/masking.hpp>
 #include <uform/train/parameters.hpp>
 #include <uform/train/relations.hpp>
@@ -82,9 +83,14 @@ class trainer_t {
     /** Goes on from a checkpoint of the same run, with its moments where they were saved beside it. */
     [[nodiscard]] failure_t resume(std::string_view path, uform_progress_t const &progress) noexcept;
 
-    /** `stats` may be null. */
-    [[nodiscard]] failure_t step(step_items_t const &items, executor_t &executor,
-                                 uform_trainer_step_stats_t *stats) noexcept;
+    /** Makes it one of a run's trainers: compares options and weights with the others'. The mesh is borrowed for good.
+     *  Once, before the first step; without it, this process is the world. */
+    [[nodiscard]] failure_t meet(mesh_t &mesh) noexcept;
+    mesh_t const &world() const noexcept { return *world_; }
+
+    /** `stats` may be null. A `refusal` of this process's arguments fails the step in the whole world. */
+    [[nodiscard]] failure_t step(step_items_t const &items, executor_t &executor, uform_trainer_step_stats_t *stats,
+                                 failure_t const &refusal = {}) noexcept;
     [[nodiscard]] failure_t save(std::string_view path, bool with_moments, uform_progress_t const &progress) noexcept;
 
     trainer_options_t const &options() const noexcept { return options_; }
@@ -111,7 +117,10 @@ class trainer_t {
     lane_t planner_; // its scratch holds what outlives a chunk's forward
     std::uint64_t steps_done_ = 0;
     std::uint64_t moments_since_ = 0; // the step after which the moments started
-    std::size_t dropped_ = 0;         // since stats were last read
+    std::size_t dropped_ = 0;         // over the world, since stats were last read
+    mesh_t alone_;                    // a world of this process
+    mesh_t *world_ = &alone_;
+    std::uint64_t trail_ = 0; // bits of the last step's gradient norm: replicas that drift apart are found by it
     buffer_t<char> query_prefix_, document_prefix_; // escaped, as the metadata holds them
 };
 

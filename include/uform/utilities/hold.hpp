@@ -100,4 +100,15 @@ class lock_t {
     }
 };
 
+/** Holds a lock for as long as it lives. */
+class turn_t {
+    lock_t &lock_;
+
+  public:
+    explicit turn_t(lock_t &lock) noexcept : lock_(lock) { lock_.lock(); }
+    ~turn_t() noexcept { lock_.unlock(); }
+    turn_t(turn_t const &) = delete;
+    turn_t &operator=(turn_t const &) = delete;
+};
+
 } // namespace uform

@@ -1,6 +1,6 @@
 /**
  *  @file train.cpp
- *  @brief Attacks on the verbs of `uform/train.h` that use a trainer, and on the mesh that this build refuses.
+ *  @brief Attacks on the verbs of `uform/train.h` that use a trainer, and on meshes.
  */
 #include "world.hpp"
 

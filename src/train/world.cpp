@@ -1,0 +1,286 @@
+/**
+ *  @file world.cpp
+ *  @brief Where a step meets the other processes: what they agree on, and the rows and relations they share.
+ *
+ *  Every process scores the world's rows and token vectors by itself: the losses are small beside the towers that make
+ *  them, and equal rows in equal order give equal bits everywhere. Its tower then goes backward for its own rows alone,
+ *  and the gradients of all are summed. A world of one process passes through here without a copy or a message.
+ */
+#include <algorithm>
+#include <bit>
+
+#include <uform/mesh/fields.hpp>
+
+#include "train/step.hpp"
+
+namespace uform {
+namespace {
+
+/** The places of `statement_t::sizes`, at the agreement named. */
+enum arguments_size_t : std::size_t { items_size_k, attract_size_k };
+enum planned_size_t : std::size_t {
+    kept_size_k,
+    tokens_size_k,
+    covered_size_k,
+    truncated_size_k,
+    dropped_size_k,
+    words_size_k,
+    chosen_size_k,
+    read_size_k
+};
+static_assert(read_size_k < statement_t::sizes_k);
+enum partial_t : std::size_t { masked_partial_k, choices_partial_k };
+
+/** Words that stand before a process's relations for each of its rows: its group, its side, its tokens. */
+constexpr std::size_t heads_k = 3;
+
+failure_t out_of_memory() noexcept { return fail(uform_status_out_of_memory_k, "memory for the step is out"); }
+
+void add_options(fields_t &fields, trainer_options_t const &options) noexcept {
+    auto const size = [&](char const *name, std::uint64_t value) { fields.add(name, value); };
+    size("depth", options.model.geometry.depth), size("hidden", options.model.geometry.hidden);
+    size("batch.max_columns_per_row", options.model.geometry.context);
+    fields.add("objective", uform_objective_name(options.objective));
+    size("seed", options.seed);
+    size("schedule.steps", options.schedule.steps), size("schedule.warmup_steps", options.schedule.warmup_steps);
+    fields.add("schedule.learning_rate", options.schedule.learning_rate);
+    fields.add("schedule.min_learning_rate", options.schedule.min_learning_rate);
+    fields.add("choices.weight", options.choices.weight);
+    fields.add("late_interaction.weight", options.late_interaction.weight);
+    if (options.masks()) {
+        fields.add("masking.token_mask_probability", options.masking.token_mask_probability);
+        fields.add("masking.token_mean_span", options.masking.token_mean_span);
+        fields.add("masking.replace_fraction", options.masking.replace_fraction);
+        fields.add("masking.random_fraction", options.masking.random_fraction);
+        fields.add("masking.text_weight", options.masking.text_weight);
+    }
+    if (options.chooses()) {
+        fields.add("choices.brier_weight", options.choices.brier_weight);
+        size("choices.temperature_groups", options.choices.temperature_groups);
+    }
+    if (!options.contrasts()) return;
+    uform_contrastive_t const &contrastive = options.contrastive;
+    fields.add("contrastive.pair_loss", uform_pair_loss_form_name(contrastive.pair_loss));
+    fields.add("contrastive.negatives", uform_negatives_name(contrastive.negatives));
+    fields.add("contrastive.ambient_repulsion_weight", contrastive.ambient_repulsion_weight);
+    size("contrastive.temperature_groups", contrastive.temperature_groups);
+    for (std::size_t i = 0; i < contrastive.matryoshka_dimensions_count; ++i)
+        size("contrastive.matryoshka_dimensions", options.widths[i]);
+    fields.add("regularizers.coding_rate_weight", options.regularizers.coding_rate_weight);
+    fields.add("regularizers.coding_rate_epsilon_squared", options.regularizers.coding_rate_epsilon_squared);
+    fields.add("regularizers.lipschitz_weight", options.regularizers.lipschitz_weight);
+    size("regularizers.lipschitz_iterations", options.regularizers.lipschitz_iterations);
+    if (!options.interacts()) return;
+    uform_late_interaction_t const &late = options.late_interaction;
+    fields.add("late_interaction.pair_loss", uform_pair_loss_form_name(late.pair_loss));
+    size("late_interaction.width", late.width), size("late_interaction.prefix_tokens", late.prefix_tokens);
+    size("late_interaction.max_query_span", late.max_query_span);
+}
+
+} // namespace
+
+failure_t trainer_t::meet(mesh_t &mesh) noexcept {
+    fields_t fields;
+    add_options(fields, options_);
+    fields.add("step", steps_done_), fields.add("weights", weights_fingerprint());
+    world_ = &mesh;
+    if (!fields.complete()) return fail(uform_status_internal_k, "the options do not fit their comparison");
+    return mesh.agree_on_fields(fields.text());
+}
+
+statement_t step_t::state(moment_t moment) const noexcept {
+    statement_t statement;
+    statement.moment = moment, statement.step = trainer_.steps_done_ + 1, statement.trail = trainer_.trail_;
+    return statement;
+}
+
+failure_t step_t::open(failure_t const &refusal) noexcept {
+    statement_t statement = state(moment_t::arguments_k);
+    statement.sizes[items_size_k] = items_.count();
+    statement.sizes[attract_size_k] = items_.relations.attract.count();
+    if (failure_t const failure = world().agree(statement, refusal)) return failure;
+    if (world().size_of_all(items_size_k) == 0) return fail(uform_status_invalid_argument_k, "count must not be zero");
+    if (trainer_.options_.contrasts() && world().size_of_all(attract_size_k) == 0) return refuse_no_attraction();
+    first_item_ = std::size_t(world().size_before(items_size_k));
+    return {};
+}
+
+/** Agrees on the plan and claims the world's rows, this process's among them. */
+failure_t step_t::claim_rows(failure_t const &planned) noexcept {
+    statement_t statement = state(moment_t::planned_k);
+    statement.sizes[kept_size_k] = kept_.size(), statement.sizes[tokens_size_k] = tokens_;
+    statement.sizes[covered_size_k] = covered_, statement.sizes[truncated_size_k] = truncated_;
+    statement.sizes[dropped_size_k] = dropped_, statement.sizes[chosen_size_k] = chosen_;
+    statement.sizes[read_size_k] = read_tokens_;
+    if (!planned && trainer_.options_.contrasts()) statement.sizes[words_size_k] = write_relations(nullptr);
+    if (failure_t const failure = world().agree(statement, planned)) return failure;
+    world_kept_ = std::size_t(world().size_of_all(kept_size_k)),
+    first_kept_ = std::size_t(world().size_before(kept_size_k));
+    tokens_ = std::size_t(world().size_of_all(tokens_size_k)),
+    covered_ = std::size_t(world().size_of_all(covered_size_k));
+    chosen_ = std::size_t(world().size_of_all(chosen_size_k));
+    truncated_ = std::size_t(world().size_of_all(truncated_size_k));
+    dropped_ = std::size_t(world().size_of_all(dropped_size_k));
+    if (!trainer_.options_.contrasts()) return {};
+    std::size_t const hidden = geometry().hidden, cells = world_kept_ * hidden;
+    world_embeddings_ = lane_.claim<float>(cells), d_world_embeddings_ = lane_.claim<float>(cells);
+    world_relations_ = relations_, world_groups_ = groups_;
+    if (trainer_.options_.interacts()) claim_world_vectors();
+    if (lane_.failed()) return {}; // heard at the next agreement
+    std::fill(d_world_embeddings_, d_world_embeddings_ + cells, 0.0f);
+    embeddings_ = world_embeddings_ + first_kept_ * hidden, d_embeddings_ = d_world_embeddings_ + first_kept_ * hidden;
+    return {};
+}
+
+void step_t::claim_world_vectors() noexcept {
+    std::size_t const width = trainer_.options_.model.token_width,
+                      world_tokens = std::size_t(world().size_of_all(read_size_k));
+    first_read_ = std::size_t(world().size_before(read_size_k));
+    world_vectors_narrow_ = lane_.claim<bf16_t>(world_tokens * width);
+    d_vectors_ = lane_.claim<float>(read_tokens_ * width);
+    scored_item_t *const queries = lane_.claim<scored_item_t>(world_kept_);
+    scored_item_t *const documents = lane_.claim<scored_item_t>(world_kept_);
+    if (lane_.failed()) return;
+    queries_ = {queries, 0}, documents_ = {documents, 0};
+    std::fill(d_vectors_, d_vectors_ + read_tokens_ * width, 0.0f);
+    vectors_narrow_ = world_vectors_narrow_ + first_read_ * width;
+    if (world().count() == 1) list_sides();
+}
+
+/** Rows and relations of all processes, in the order of ranks; the memory for them is part of what is agreed on. */
+failure_t step_t::share_rows(failure_t const &computed) noexcept {
+    std::size_t const processes = world().count();
+    if (processes == 1) return computed;
+    std::size_t const ours = std::size_t(world().size_of(world().index(), words_size_k)),
+                      all = std::size_t(world().size_of_all(words_size_k));
+    std::uint32_t *const words = lane_.claim<std::uint32_t>(ours), *const all_words = lane_.claim<std::uint32_t>(all),
+                         *const ids = lane_.claim<std::uint32_t>(all);
+    float *const weights = lane_.claim<float>(all);
+    std::size_t *const bytes = lane_.claim<std::size_t>(processes);
+    for (edges_t *edges : {&world_relations_.attract, &world_relations_.repel, &world_relations_.ignore})
+        edges->offsets = {lane_.claim<std::size_t>(world_kept_ + 1), world_kept_ + 1};
+    std::uint32_t *const groups = lane_.claim<std::uint32_t>(world_kept_);
+    failure_t const ready = computed ? computed : lane_.failed() ? out_of_memory() : failure_t {};
+    if (!ready) write_relations(words);
+    world_groups_ = {groups, world_kept_};
+    statement_t statement = state(moment_t::shared_k);
+    for (std::size_t i = 0; i < statement_t::sizes_k; ++i) statement.sizes[i] = world().size_of(world().index(), i);
+    if (failure_t const failure = world().agree(statement, ready)) return failure;
+    if (failure_t const failure = gather_shares(words, all_words, bytes)) return failure;
+    join_relations(all_words, ids, weights);
+    if (trainer_.options_.interacts()) join_sides(all_words);
+    return {};
+}
+
+failure_t step_t::gather_shares(std::uint32_t const *words, std::uint32_t *all_words, std::size_t *bytes) noexcept {
+    auto const gather = [&](planned_size_t share, std::size_t unit_bytes, void const *ours, void *all) noexcept {
+        for (std::size_t process = 0; process < world().count(); ++process)
+            bytes[process] = std::size_t(world().size_of(process, share)) * unit_bytes;
+        return world().gather({static_cast<std::byte const *>(ours), bytes[world().index()]}, bytes,
+                              static_cast<std::byte *>(all));
+    };
+    if (failure_t const failure = gather(words_size_k, sizeof(std::uint32_t), words, all_words)) return failure;
+    if (failure_t const failure =
+            gather(kept_size_k, geometry().hidden * sizeof(float), embeddings_, world_embeddings_))
+        return failure;
+    if (!trainer_.options_.interacts()) return {};
+    return gather(read_size_k, trainer_.options_.model.token_width * sizeof(bf16_t), vectors_narrow_,
+                  world_vectors_narrow_);
+}
+
+/**
+ *  One process's part, in words of 32 bits; the weights of a set that has none are ones:
+ *
+ *      groups [kept] | sides [kept] | read tokens [kept] | attract | repel | ignore
+ *
+ *  each set of relations being: ends of the runs [kept], ids [edges], weights [edges]
+ */
+std::size_t step_t::write_relations(std::uint32_t *words) const noexcept {
+    std::size_t used = 0;
+    auto const put = [&](std::uint32_t word) { words ? void(words[used++] = word) : void(++used); };
+    for (std::size_t i = 0; i < kept_.size(); ++i) put(groups_.empty() ? 0 : groups_[i]);
+    for (std::size_t i = 0; i < kept_.size(); ++i) put(std::uint32_t(side_of(i)));
+    for (std::size_t i = 0; i < kept_.size(); ++i) put(std::uint32_t(read_tokens_of(i)));
+    for (edges_t const *edges : {&relations_.attract, &relations_.repel, &relations_.ignore}) {
+        std::size_t const first = kept_.empty() ? 0 : edges->first(0),
+                          last = kept_.empty() ? 0 : edges->last(kept_.size() - 1);
+        for (std::size_t i = 0; i < kept_.size(); ++i) put(std::uint32_t(edges->last(i) - first));
+        for (std::size_t edge = first; edge < last; ++edge) put(edges->ids[edge]);
+        for (std::size_t edge = first; edge < last; ++edge) put(std::bit_cast<std::uint32_t>(edges->weight(edge)));
+    }
+    return used;
+}
+
+/** The parts of all processes laid behind each other; a process's ids count from where its rows start. */
+void step_t::join_relations(std::uint32_t const *words, std::uint32_t *ids, float *weights) noexcept {
+    edges_t *const sets[] = {&world_relations_.attract, &world_relations_.repel, &world_relations_.ignore};
+    world_relations_.items = world_kept_;
+    std::uint32_t *groups = const_cast<std::uint32_t *>(world_groups_.data());
+    for (std::size_t set = 0; set < 3; ++set) {
+        std::size_t *const offsets = const_cast<std::size_t *>(sets[set]->offsets.data()); // claimed by share_rows
+        std::size_t row = 0, edges = 0;
+        std::uint32_t const *part = words;
+        offsets[0] = 0;
+        for (std::size_t process = 0; process < world().count(); ++process) {
+            std::size_t const kept = std::size_t(world().size_of(process, kept_size_k)), before = row, base = edges;
+            std::uint32_t const *at = part + heads_k * kept;
+            if (set == 0) std::copy_n(part, kept, groups + before);
+            for (std::size_t skipped = 0; skipped < set; ++skipped) at += kept + 2 * (kept ? at[kept - 1] : 0);
+            std::size_t const count = kept ? at[kept - 1] : 0;
+            for (std::size_t i = 0; i < kept; ++i) offsets[++row] = base + at[i];
+            for (std::size_t edge = 0; edge < count; ++edge, ++edges) {
+                ids[edges] = std::uint32_t(before + at[kept + edge]);
+                weights[edges] = std::bit_cast<float>(at[kept + count + edge]);
+            }
+            part += world().size_of(process, words_size_k);
+        }
+        sets[set]->ids = {ids, edges}, sets[set]->weights = {weights, edges};
+        ids += edges, weights += edges;
+    }
+}
+
+/** The sides of this process's items, which are all of the world's. */
+void step_t::list_sides() noexcept {
+    std::size_t first = 0;
+    for (std::size_t kept = 0; kept < kept_.size(); first += read_tokens_of(kept++))
+        list_side(kept, side_of(kept), first, read_tokens_of(kept));
+}
+
+void step_t::join_sides(std::uint32_t const *words) noexcept {
+    std::size_t row = 0, first = 0;
+    for (std::size_t process = 0; process < world().count(); ++process) {
+        std::size_t const kept = std::size_t(world().size_of(process, kept_size_k));
+        std::uint32_t const *const sides = words + kept, *const tokens = sides + kept;
+        for (std::size_t i = 0; i < kept; first += tokens[i++])
+            list_side(row++, uform_late_interaction_side_t(sides[i]), first, tokens[i]);
+        words += world().size_of(process, words_size_k);
+    }
+}
+
+/** A query scores by its first tokens past the prefix, a document is scored by all it has. */
+void step_t::list_side(std::size_t row, uform_late_interaction_side_t side, std::size_t first,
+                       std::size_t tokens) noexcept {
+    uform_late_interaction_t const &options = trainer_.options_.late_interaction;
+    auto const append = [row](std::span<scored_item_t> &list, std::size_t count, std::size_t from) noexcept {
+        list = {list.data(), list.size() + 1}; // within the world's kept items, which were claimed
+        list.back() = {std::uint32_t(row), std::uint32_t(count), from};
+    };
+    if (side & uform_late_interaction_side_query_k)
+        append(queries_, query_tokens(options, tokens), first + options.prefix_tokens);
+    if (side & uform_late_interaction_side_document_k) append(documents_, tokens, first);
+}
+
+/** The last agreement, before gradients are summed: from then on only the transport can fail one process alone. */
+failure_t step_t::close_losses(failure_t const &computed) noexcept {
+    statement_t statement = state(moment_t::computed_k);
+    for (chunk_t const &chunk : chunks_) {
+        statement.partials[masked_partial_k] += chunk.masked_loss;
+        statement.partials[choices_partial_k] += chunk.choices_loss;
+    }
+    if (failure_t const failure = world().agree(statement, computed)) return failure;
+    masked_loss_ = world().sum_of_partials(masked_partial_k) / double(std::max<std::size_t>(covered_, 1));
+    choices_loss_ = world().sum_of_partials(choices_partial_k) / double(std::max<std::size_t>(chosen_, 1));
+    return {};
+}
+
+} // namespace uform
