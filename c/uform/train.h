@@ -217,7 +217,11 @@ typedef struct uform_trainer_init_vram_t {
     uform_outcome_t *outcome;
     uform_completion_t completion;
     uform_bytes_view_t resume;     /**< path of the checkpoint to go on from, at its step, with its optimizer state
-                                        where saved; empty: a new run */
+                                        where saved; empty: a new run. `config_mismatch` where the seed, the schedule,
+                                        the objective, a size or anything else that a draw or a loss reads differs, the
+                                        detail naming the field and both values. Free to differ: limits per device,
+                                        starting temperatures and biases, prefixes, and what a checkpoint of an older
+                                        build does not say */
     uform_bytes_view_t initial;    /**< path of a checkpoint whose tensors, where name and shape match, are the weights
                                         of step zero; empty: drawn from `seed`. Not together with `resume` */
     size_t depth;                  /**< blocks, above zero */
