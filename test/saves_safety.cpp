@@ -16,8 +16,10 @@
 #include <sstream>
 #include <string>
 #include <sys/mount.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 #include <uform/uform.h>
@@ -133,6 +135,7 @@ TEST(saves, two_hundred_kills_leave_a_pair_of_one_step) {
 
     std::minstd_rand random(1);
     std::size_t cut = 0; // kills that left something unfinished
+    std::set<std::string> leftovers;
     for (std::size_t round = 0; round < 200; ++round) {
         SCOPED_TRACE(testing::Message() << "round " << round);
         std::chrono::microseconds const delay(random() % (spent.count() + 1));
@@ -145,17 +148,18 @@ TEST(saves, two_hundred_kills_leave_a_pair_of_one_step) {
         ASSERT_TRUE(fs::exists(folder.moments(step)));
         ASSERT_TRUE(read_file(folder.moments(step)) ==
                     read_file(folder.path / ("twin." + std::to_string(step) + ".optimizer.safetensors")));
-        std::size_t leftovers = 0;
+        bool is_cut = false;
         for (fs::directory_entry const &entry : fs::directory_iterator(folder.path)) {
             std::string const name = entry.path().filename();
             if (name.starts_with("twin.") || name == "run.safetensors" || entry.path() == folder.moments(step))
                 continue;
-            ++leftovers;
+            is_cut |= leftovers.insert(name).second; // moments stay, as they would, and must confuse nobody
             if (name.ends_with(".tmp")) fs::remove(entry.path());
         }
-        cut += leftovers > 0;
+        cut += is_cut;
     }
-    EXPECT_GE(cut, 100u) << "most kills must come inside a save";
+    RecordProperty("cut", int(cut));
+    EXPECT_GE(cut, 20u) << "too few kills came inside a save to prove anything"; // 97 to 173 on a busy machine
     run_t last(path);
     ASSERT_TRUE(last.trainer && last.step()) << last.text();
     uform_model_t model = nullptr;
@@ -164,6 +168,59 @@ TEST(saves, two_hundred_kills_leave_a_pair_of_one_step) {
     uform_model_load_ram(&load);
     EXPECT_TRUE(model) << last.text();
     uform_model_free(model);
+}
+
+/** A save of the next step, killed before its system call of this number; false where it came to its end. */
+bool kill_before_call(std::string const &path, std::size_t number, bool &may_trace) {
+    pid_t const child = ::fork();
+    if (child == 0) {
+        run_t run(path);
+        if (!run.trainer || !run.step()) ::_exit(2);
+        if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(77);
+        ::raise(SIGSTOP);
+        bool const saved = run.save(path);
+        ::_exit(saved ? 0 : 3);
+    }
+    int state = 0;
+    auto const stopped = [&] { return ::waitpid(child, &state, 0) == child && WIFSTOPPED(state); };
+    // A call stops twice, before and after; the first stop is of our own signal.
+    for (std::size_t stops = 0; stopped(); ++stops) {
+        if (stops + 1 == 2 * number) return ::kill(child, SIGKILL), ::waitpid(child, &state, 0), true;
+        ::ptrace(PTRACE_SYSCALL, child, nullptr, nullptr);
+    }
+    may_trace = !(WIFEXITED(state) && WEXITSTATUS(state) == 77);
+    EXPECT_TRUE(!may_trace || (WIFEXITED(state) && WEXITSTATUS(state) == 0));
+    return false;
+}
+
+TEST(saves, a_kill_before_any_system_call_leaves_a_pair_of_one_step) {
+    folder_t const folder;
+    std::string const path = folder.file();
+    std::string pairs[2]; // of step 1 and of step 2
+    auto const pair_of = [&](std::size_t step) { return read_file(path) + read_file(folder.moments(step)); };
+    auto const start_over = [&] {
+        for (fs::directory_entry const &entry : fs::directory_iterator(folder.path)) fs::remove(entry.path());
+        run_t run;
+        ASSERT_TRUE(run.step() && run.save(path)) << run.text();
+        pairs[0] = pair_of(1);
+        if (!pairs[1].empty()) return;
+        ASSERT_TRUE(run.step() && run.save(path)) << run.text();
+        pairs[1] = pair_of(2);
+    };
+    start_over();
+    start_over();
+    std::size_t number = 1, found[2] = {};
+    bool may_trace = true;
+    for (; kill_before_call(path, number, may_trace); ++number) {
+        std::size_t const step = saved_step(path);
+        ASSERT_TRUE(step == 1 || step == 2) << number;
+        ASSERT_TRUE(pair_of(step) == pairs[step - 1]) << "before call " << number;
+        ++found[step - 1];
+        start_over();
+    }
+    if (!may_trace) GTEST_SKIP() << "SKIPPED: this process may not trace its child";
+    EXPECT_GT(found[0], 20u) << "calls before the checkpoint takes its place";
+    EXPECT_GT(found[1], 2u) << "and after: flushing, and removing the older moments";
 }
 
 /** Every file's name and bytes. */
