@@ -57,6 +57,7 @@ fi
 if [ "$with_long" = yes ]; then
     [ "$with_release" = yes ] || build release
     scripts/check_learning.sh
+    scripts/check_convergence.sh
     scripts/check_fuzz.sh 60
 fi
 

@@ -17,22 +17,27 @@ bool is_weight(float x) noexcept { return x >= 0 && x <= std::numeric_limits<flo
 bool is_share(float x) noexcept { return x >= 0 && x <= 1; }
 float or_default(float x, float otherwise) noexcept { return x == 0 ? otherwise : x; }
 
-void check_widths(uform_contrastive_t const &asked, std::size_t hidden) {
+void resolve_widths(uform_contrastive_t const &asked, std::size_t hidden, std::vector<std::size_t> &widths) {
     std::size_t const count = asked.matryoshka_dimensions ? asked.matryoshka_dimensions_count : 0;
     if (count > 8) refuse("contrastive.matryoshka_dimensions has more than 8 widths");
     for (std::size_t i = 0, last = 0; i < count; last = asked.matryoshka_dimensions[i++]) {
         std::size_t const width = asked.matryoshka_dimensions[i];
         if (width == 0 || width % 8 || width > hidden || width <= last)
             refuse("contrastive.matryoshka_dimensions must ascend in multiples of 8 up to hidden");
+        widths.push_back(width);
     }
+    if (!count) widths.push_back(hidden);
 }
 
-void check_regularizers(uform_regularizers_t const &asked) {
+void resolve_regularizers(uform_regularizers_t const &asked, uform_regularizers_t &resolved) {
     if (asked.lipschitz_iterations > 64) refuse("regularizers.lipschitz_iterations must not exceed 64");
     if (!is_weight(asked.coding_rate_weight)) refuse("regularizers.coding_rate_weight must be finite and not negative");
     if (!is_weight(asked.lipschitz_weight)) refuse("regularizers.lipschitz_weight must be finite and not negative");
     if (!is_weight(asked.coding_rate_epsilon_squared))
         refuse("regularizers.coding_rate_epsilon_squared must be finite and not negative");
+    resolved = asked;
+    resolved.coding_rate_epsilon_squared = or_default(asked.coding_rate_epsilon_squared, 0.5f);
+    if (!resolved.lipschitz_iterations) resolved.lipschitz_iterations = 4;
 }
 
 void resolve_contrastive(uform_trainer_init_ram_t const &call, options_t &options) {
@@ -52,8 +57,9 @@ void resolve_contrastive(uform_trainer_init_ram_t const &call, options_t &option
     resolved.bias = or_default(resolved.bias, sigmoid ? -10.0f : 0.0f);
     options.sizes.contrastive_groups = resolved.temperature_groups =
         std::max<std::size_t>(resolved.temperature_groups, 1);
-    check_regularizers(call.regularizers);
-    check_widths(call.contrastive, call.hidden);
+    resolved.ambient_repulsion_weight = or_default(resolved.ambient_repulsion_weight, 1.0f);
+    resolve_regularizers(call.regularizers, options.regularizers);
+    resolve_widths(call.contrastive, call.hidden, options.widths);
 }
 
 void resolve_late_interaction(uform_trainer_init_ram_t const &call, options_t &options) {
@@ -69,6 +75,7 @@ void resolve_late_interaction(uform_trainer_init_ram_t const &call, options_t &o
         refuse("late_interaction.pair_loss is not a form");
     if (resolved.prefix_tokens >= call.batch.max_columns_per_row)
         refuse("late_interaction.prefix_tokens must be below batch.max_columns_per_row");
+    if (resolved.pair_loss == uform_pair_loss_form_derived_k) resolved.pair_loss = uform_pair_loss_form_ranked_k;
     resolved.inverse_temperature = or_default(resolved.inverse_temperature, 1.0f);
     if (!resolved.max_query_span) resolved.max_query_span = 64;
     options.sizes.token_width = resolved.width ? resolved.width : 128;
@@ -81,7 +88,7 @@ void refuse_absent_terms(uform_trainer_init_ram_t const &call) {
         unsupported("this build trains on text alone");
 }
 
-void check_masking(uform_masking_t const &asked) {
+void resolve_masking(uform_masking_t const &asked, uform_masking_t &resolved) {
     float const replace = or_default(asked.replace_fraction, 0.8f), random = or_default(asked.random_fraction, 0.1f);
     float const span = or_default(asked.token_mean_span, 16);
     if (!is_share(asked.token_mask_probability)) refuse("masking.token_mask_probability must lie between 0 and 1");
@@ -95,6 +102,10 @@ void check_masking(uform_masking_t const &asked) {
     if (!is_weight(asked.image_weight)) refuse("masking.image_weight must be finite and not negative");
     if (!is_weight(asked.video_weight)) refuse("masking.video_weight must be finite and not negative");
     if (!is_weight(asked.audio_weight)) refuse("masking.audio_weight must be finite and not negative");
+    resolved = asked;
+    resolved.token_mask_probability = or_default(asked.token_mask_probability, 0.15f);
+    resolved.token_mean_span = span, resolved.replace_fraction = replace, resolved.random_fraction = random;
+    resolved.text_weight = or_default(asked.text_weight, 1.0f);
 }
 
 void resolve_choices(uform_trainer_init_ram_t const &call, options_t &options) {
@@ -146,7 +157,7 @@ options_t resolve(uform_trainer_init_ram_t const &call) {
     check_bytes(UFORM_STUB_FIELD("document_prefix"), call.document_prefix);
     if (call.document_prefix.length >= options.sizes.context)
         refuse("document_prefix must be shorter than batch.max_columns_per_row");
-    if (options.masks()) check_masking(call.masking);
+    if (options.masks()) resolve_masking(call.masking, options.masking);
     options.schedule = resolve_schedule(call.schedule);
     check_sizes(options.sizes, uform_status_invalid_argument_k);
     return options;

@@ -14,37 +14,10 @@
 
 #include "arguments.hpp"
 #include "call.hpp"
+#include "terms.hpp"
 
 namespace uform_stub {
 namespace {
-
-using metadata_t = std::vector<std::pair<std::string, std::string>>;
-
-/** Nine digits, which name one float each. */
-std::string digits_of(float value) {
-    char text[32];
-    auto const written = std::to_chars(text, text + sizeof(text), double(value), std::chars_format::general, 9);
-    return {text, written.ptr};
-}
-
-metadata_t schedule_of(options_t const &options) {
-    return {{"schedule.steps", std::to_string(options.schedule.steps)},
-            {"schedule.warmup_steps", std::to_string(options.schedule.warmup_steps)},
-            {"schedule.learning_rate", digits_of(options.schedule.learning_rate)},
-            {"schedule.min_learning_rate", digits_of(options.schedule.min_learning_rate)}};
-}
-
-void check_same(std::string const &field, std::string const &saved, std::string const &asked) {
-    if (saved != asked)
-        fail(uform_status_config_mismatch_k, "resume does not continue this run",
-             field + ": saved " + saved + ", asked " + asked);
-}
-
-/** A file that says nothing of the schedule is not held to it. */
-void check_schedule(checkpoint_t const &checkpoint, options_t const &options) {
-    for (auto const &[key, asked] : schedule_of(options))
-        if (std::string const *saved = checkpoint.metadata(key)) check_same(key, *saved, asked);
-}
 
 /** Where the engine keeps what its optimizer knows. A name longer than paths are is refused, and so is its path. */
 std::string moments_of(std::string_view path, std::uint64_t step, char const *too_long) {
@@ -63,7 +36,7 @@ void check_moments(std::string_view path, std::uint64_t step, options_t const &o
     std::error_code error;
     if (!std::filesystem::exists(name, error) && !error) return;
     checkpoint_t const moments(read_file(name));
-    check_schedule(moments, options);
+    check_terms(moments, options);
     check_same("seed", moments.text("seed"), std::to_string(options.seed));
 }
 
@@ -133,10 +106,14 @@ void uform_trainer_handle_t::resume(std::string_view path, uform_progress_t cons
     check_same("hidden", std::to_string(saved.hidden), std::to_string(options.sizes.hidden));
     check_same("depth", std::to_string(saved.depth), std::to_string(options.sizes.depth));
     check_same("context", std::to_string(saved.context), std::to_string(options.sizes.context));
-    check_same("late_interaction.width", std::to_string(saved.token_width), std::to_string(options.sizes.token_width));
     check_same("seed", std::to_string(seed), std::to_string(options.seed));
     check_same("objective", checkpoint.text("objective"), uform_objective_name(options.objective));
-    check_schedule(checkpoint, options);
+    check_terms(checkpoint, options);
+    sizes_t const &asked = options.sizes;
+    check_same("late_interaction.width", std::to_string(saved.token_width), std::to_string(asked.token_width));
+    check_same("choices.temperature_groups", std::to_string(saved.choice_groups), std::to_string(asked.choice_groups));
+    check_same("contrastive.temperature_groups", std::to_string(saved.contrastive_groups),
+               std::to_string(asked.contrastive_groups));
     if (query_prefix.empty()) query_prefix = checkpoint.text("prefix.query");
     if (document_prefix.empty()) document_prefix = checkpoint.text("prefix.document");
     for (std::size_t i = 0; i < specs.size(); ++i) {
@@ -170,13 +147,13 @@ void uform_trainer_handle_t::save(std::string_view path, uform_progress_t const 
                          {"hidden", std::to_string(options.sizes.hidden)},
                          {"depth", std::to_string(options.sizes.depth)},
                          {"context", std::to_string(options.sizes.context)},
-                         {"token_width", "0"},
+                         {"token_width", std::to_string(options.sizes.token_width)},
                          {"step", std::to_string(steps_done)},
                          {"seed", std::to_string(options.seed)},
                          {"objective", uform_objective_name(options.objective)},
                          {"prefix.query", query_prefix},
                          {"prefix.document", document_prefix}};
-    for (auto &entry : schedule_of(options)) metadata.push_back(std::move(entry));
+    for (auto &entry : terms_of(options)) metadata.push_back(std::move(entry));
     removed_t const temporary {temporary_beside(path)};
     std::ofstream file(temporary.path, std::ios::binary);
     if (!file) fail(uform_status_io_k, "a file cannot be created", temporary.path);

@@ -18,9 +18,12 @@ struct options_t {
     sizes_t sizes;
     uform_batch_shape_t batch {};
     uform_objective_t objective = uform_objective_masked_k;
+    uform_masking_t masking {};
     uform_contrastive_t contrastive {};
+    std::vector<std::size_t> widths; // Matryoshka's, at least the full one where the objective contrasts
     uform_choices_t choices {};
     uform_late_interaction_t late_interaction {}; // of weight zero: no token head
+    uform_regularizers_t regularizers {};
     uform_schedule_t schedule {};
     std::uint64_t seed = 0;
 

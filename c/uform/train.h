@@ -151,7 +151,7 @@ typedef struct uform_contrastive_t {
                                               ascending, multiples of 8; NULL: the full width alone */
     size_t matryoshka_dimensions_count;
     size_t temperature_groups;      /**< (t, b) pairs; zero: 1 */
-    float inverse_temperature;      /**< t at the start; zero: 10 under sigmoid, else 1 */
+    float inverse_temperature;      /**< t at the start, at most 100; zero: 10 under sigmoid, else 1 */
     float bias;                     /**< b at the start; zero: -10 under sigmoid, else 0 */
     uform_negatives_t negatives;
     float ambient_repulsion_weight; /**< of a pair without an edge, where ambient; zero: 1 */
@@ -207,13 +207,13 @@ typedef struct uform_regularizers_t {
     float coding_rate_weight;          /**< of -1/2 log det(I + d / (N eps^2) Z'Z) (arXiv:2006.08558); zero: off */
     float coding_rate_epsilon_squared; /**< eps^2; zero: 0.5 */
     float lipschitz_weight;            /**< of Z's largest singular value, squared; zero: off */
-    size_t lipschitz_iterations;       /**< of the power method that estimates it; zero: 4 */
+    size_t lipschitz_iterations;       /**< of the power method that estimates it, at most 64; zero: 4 */
 } uform_regularizers_t;
 
 /** The learning rate over the steps: a straight climb, then half a cosine down. */
 typedef struct uform_schedule_t {
     float learning_rate;     /**< at the top; zero: 5e-4 */
-    float min_learning_rate; /**< at the end; zero: 1e-5 */
+    float min_learning_rate; /**< at the end, at most the top; zero: 1e-5, or the top where that is lower */
     size_t warmup_steps;     /**< of the climb; zero: a tenth of `steps`, at most 400 */
     size_t steps;            /**< of the whole run, resumes included; zero is `invalid_argument` */
 } uform_schedule_t;
@@ -229,7 +229,11 @@ typedef struct uform_trainer_init_vram_t {
     uform_outcome_t *outcome;
     uform_completion_t completion;
     uform_bytes_view_t resume;     /**< path of the checkpoint to go on from, at its step, with its optimizer state
-                                        where saved; empty: a new run */
+                                        where saved; empty: a new run. `config_mismatch` where the seed, the schedule,
+                                        the objective, a size or anything else that a draw or a loss reads differs, the
+                                        detail naming the field and both values. Free to differ: limits per device,
+                                        starting temperatures and biases, prefixes, and what a checkpoint of an older
+                                        build does not say */
     uform_bytes_view_t initial;    /**< path of a checkpoint whose tensors, where name and shape match, are the weights
                                         of step zero; empty: drawn from `seed`. Not together with `resume` */
     size_t depth;                  /**< blocks, above zero */

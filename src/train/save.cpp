@@ -2,13 +2,15 @@
  *  @file save.cpp
  *  @brief A run on disk: the checkpoint that is served, and beside it the moments of the same step.
  *
- *      name.safetensors                     weights, step, seed, objective
+ *      name.safetensors                     weights, step, seed, objective, what else a resumed run must share
  *      name.<step>.optimizer.safetensors    the moments, the schedule, the step they started from, which weights
  *
  *  The moments of a step are complete and synced before the checkpoint is renamed into place, and the older moments go
  *  after it, so a crash at any moment leaves a pair that matches.
  */
 #include <uform/train/trainer.hpp>
+
+#include "train/agreement.hpp"
 
 #include <cerrno>
 #include <algorithm>
@@ -33,50 +35,8 @@ bool moments_path(std::string_view path, std::uint64_t step, char (&target)[path
     return length > 0 && std::size_t(length) < path_limit_k;
 }
 
-/** Numbers as metadata values; floats in nine digits, which name one float each, whatever the locale. */
-class notes_t {
-    static constexpr std::size_t entries_limit_k = 16;
-    char values_[entries_limit_k][24];
-    metadata_entry_t entries_[entries_limit_k];
-    std::size_t count_ = 0;
-
-  public:
-    void add(std::string_view key, std::uint64_t value) noexcept {
-        std::size_t const length =
-            std::size_t(std::snprintf(values_[count_], sizeof(values_[0]), "%llu", (unsigned long long)value));
-        entries_[count_] = {key, {values_[count_], length}};
-        ++count_;
-    }
-    void add(std::string_view key, float value) noexcept {
-        char *const first = values_[count_], *const last = first + sizeof(values_[0]);
-        auto const written = std::to_chars(first, last, double(value), std::chars_format::general, 9);
-        entries_[count_] = {key, {first, std::size_t(written.ptr - first)}};
-        ++count_;
-    }
-    std::span<metadata_entry_t const> entries() const noexcept { return {entries_, count_}; }
-};
-
 std::string_view kept_text(buffer_t<char> const &text) noexcept {
     return {text.data(), text.size() ? ::strnlen(text.data(), text.size()) : 0};
-}
-
-void add_schedule(notes_t &notes, trainer_options_t const &options) noexcept {
-    notes.add("schedule.steps", std::uint64_t(options.schedule.steps));
-    notes.add("schedule.warmup_steps", std::uint64_t(options.schedule.warmup_steps));
-    notes.add("schedule.learning_rate", options.schedule.learning_rate);
-    notes.add("schedule.min_learning_rate", options.schedule.min_learning_rate);
-}
-
-failure_t refuse_resume(std::string_view field, std::string_view saved, std::string_view asked) noexcept {
-    return fail(uform_status_config_mismatch_k, "resume does not continue this run", "%.*s: saved %.*s, asked %.*s",
-                int(field.size()), field.data(), int(saved.size()), saved.data(), int(asked.size()), asked.data());
-}
-
-failure_t same_number(std::string_view field, std::size_t saved, std::size_t asked) noexcept {
-    char a[24], b[24];
-    if (saved == asked) return {};
-    std::snprintf(a, sizeof(a), "%zu", saved), std::snprintf(b, sizeof(b), "%zu", asked);
-    return refuse_resume(field, a, b);
 }
 
 std::uint64_t number_of(checkpoint_t const &checkpoint, std::string_view key) noexcept {
@@ -91,17 +51,6 @@ failure_t within(std::string_view moments, failure_t const &failure) noexcept {
     if (failure.status == uform_status_io_k) return failure; // holds the path already
     if (std::size_t const slash = moments.rfind('/'); slash != moments.npos) moments.remove_prefix(slash + 1);
     return fail(failure.status, failure.message, "%.*s: %s", int(moments.size()), moments.data(), failure.detail);
-}
-
-/** What a file says of the schedule against what was asked; a file that says nothing is not held to it. */
-failure_t same_schedule(checkpoint_t const &checkpoint, trainer_options_t const &options) noexcept {
-    notes_t asked;
-    add_schedule(asked, options);
-    for (metadata_entry_t const &entry : asked.entries()) {
-        std::string_view const saved = checkpoint.metadata(entry.key).value_or(entry.value);
-        if (saved != entry.value) return refuse_resume(entry.key, saved, entry.value);
-    }
-    return {};
 }
 
 /** FNV-1a over words of 8 bytes: tells weights apart, not forgeries. */
@@ -203,9 +152,9 @@ failure_t trainer_t::write_weights(std::string_view path, uform_progress_t const
     notes.step = steps_done_, notes.seed = options_.seed;
     notes.objective = uform_objective_name(options_.objective);
     notes.prefix_query = kept_text(query_prefix_), notes.prefix_document = kept_text(document_prefix_);
-    notes_t schedule;
-    add_schedule(schedule, options_);
-    notes.more = schedule.entries();
+    notes_t terms;
+    add_terms(terms, options_);
+    notes.more = terms.entries();
     checkpoint_writer_t writer;
     if (failure_t const failure = begin_model(writer, path, options_.model, notes)) return failure;
     std::size_t written = 0;
@@ -226,16 +175,7 @@ failure_t trainer_t::resume(std::string_view path, uform_progress_t const &progr
     model_notes_t notes;
     if (failure_t const failure = read_options(checkpoint, saved)) return failure;
     if (failure_t const failure = read_notes(checkpoint, notes)) return failure;
-    geometry_t const &asked = options_.model.geometry;
-    if (failure_t const failure = same_number("hidden", saved.geometry.hidden, asked.hidden)) return failure;
-    if (failure_t const failure = same_number("depth", saved.geometry.depth, asked.depth)) return failure;
-    if (failure_t const failure = same_number("context", saved.geometry.context, asked.context)) return failure;
-    if (failure_t const failure = same_number("late_interaction.width", saved.token_width, options_.model.token_width))
-        return failure;
-    if (failure_t const failure = same_number("seed", notes.seed, options_.seed)) return failure;
-    std::string_view const objective = uform_objective_name(options_.objective);
-    if (notes.objective != objective) return refuse_resume("objective", notes.objective, objective);
-    if (failure_t const failure = same_schedule(checkpoint, options_)) return failure;
+    if (failure_t const failure = same_run(checkpoint, saved, notes, options_)) return failure;
     if (failure_t const failure = keep_escaped(notes.prefix_query, query_prefix_)) return failure;
     if (failure_t const failure = keep_escaped(notes.prefix_document, document_prefix_)) return failure;
 
@@ -264,7 +204,7 @@ failure_t trainer_t::read_moments(std::string_view path) noexcept {
 failure_t trainer_t::place_moments(std::string_view moments) noexcept {
     checkpoint_t checkpoint;
     if (failure_t const failure = checkpoint.open(moments)) return failure;
-    if (failure_t const failure = same_schedule(checkpoint, options_)) return failure;
+    if (failure_t const failure = same_terms(checkpoint, options_)) return failure;
     if (failure_t const failure = same_number("seed", number_of(checkpoint, "seed"), options_.seed)) return failure;
     if (checkpoint.metadata("weights.fingerprint") && // files before it have none
         number_of(checkpoint, "weights.fingerprint") != weights_fingerprint())
