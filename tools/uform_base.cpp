@@ -41,6 +41,17 @@ void add_data_flags(CLI::App &app, training_options_t &options) {
         ->excludes(steps);
 }
 
+void add_term_flags(CLI::App &app, training_options_t &options) {
+    app.add_option("--tcr-lambda", options.coding_rate_weight, "of the coding rate; the mixture's, or 0");
+    app.add_option("--lipschitz-lambda", options.lipschitz_weight, "of the Lipschitz term; the mixture's, or 0");
+    app.add_option("--choices-weight", options.choices_weight, "of the choices that the mixture names; its own, or 1");
+    app.add_option("--brier-weight", options.brier_weight, "of the Brier score within; the mixture's, or 0");
+    app.add_option("--late-interaction-weight", options.late_interaction_weight, "of MaxSim; the mixture's, or 0");
+    app.add_option("--late-interaction-width", options.late_interaction_width, "of a token vector; 128");
+    app.add_option("--late-interaction-loss", options.late_interaction_loss,
+                   "ranked, softmax, sigmoid or balanced; the mixture's, or ranked");
+}
+
 void add_run_flags(CLI::App &app, training_options_t &options) {
     app.add_option("--output", options.output, "checkpoint to write")->required();
     app.add_option("--validate-every", options.validate_every, "steps between validations; only at the end");
@@ -57,6 +68,7 @@ int main(int argc, char **argv) {
     training_options_t options;
     add_model_flags(app, options);
     add_data_flags(app, options);
+    add_term_flags(app, options);
     add_run_flags(app, options);
     app.footer(examples_k);
     return run_tool(app, argc, argv, [&] { return train(options); });

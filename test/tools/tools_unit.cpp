@@ -145,8 +145,7 @@ TEST(Sampler, WeightsMultiplyHowOftenRecordsAreDrawn) {
 TEST(Batch, QueriesThenDocumentsCutWithTheirPrefix) {
     mixture_t mixture;
     mixture.query_prefix = "q:", mixture.query_bytes = 4, mixture.document_bytes = 2;
-    std::size_t const records[] = {2, 0};
-    batch_t const batch = make_pairs_batch(mixture, three_records(), records);
+    batch_t const batch = make_pairs_batch(mixture, three_records(), {}, {{2, 0}, {}, 0});
     EXPECT_EQ(batch.bytes, "q:ccq:aCCA");
     EXPECT_EQ(batch.offsets, (std::vector<std::size_t> {0, 4, 7, 9, 10}));
     EXPECT_EQ(batch.count, 4u);
@@ -154,8 +153,7 @@ TEST(Batch, QueriesThenDocumentsCutWithTheirPrefix) {
 
 TEST(Batch, RelationsAcrossSides) {
     // Records 0 and 2 share a group. Items: queries 0, 1, 2, documents 3, 4, 5.
-    std::size_t const records[] = {0, 1, 2};
-    batch_t const batch = make_pairs_batch(mixture_t(), three_records(), records);
+    batch_t const batch = make_pairs_batch(mixture_t(), three_records(), {}, {{0, 1, 2}, {}, 0});
     EXPECT_EQ(row(batch.attract, 0), ids_t {3});
     EXPECT_EQ(row(batch.attract, 5), ids_t {2});
     EXPECT_EQ(row(batch.ignore, 0), (ids_t {1, 2, 5}));
@@ -166,12 +164,83 @@ TEST(Batch, RelationsAcrossSides) {
 TEST(Batch, RelationsWhereAllRepel) {
     mixture_t mixture;
     mixture.ambient = ambient_t::all_k, mixture.symmetric = false;
-    std::size_t const records[] = {0, 1, 2};
-    batch_t const batch = make_pairs_batch(mixture, three_records(), records);
+    batch_t const batch = make_pairs_batch(mixture, three_records(), {}, {{0, 1, 2}, {}, 0});
     EXPECT_EQ(row(batch.ignore, 0), (ids_t {2, 5}));
     EXPECT_TRUE(row(batch.ignore, 1).empty());
     EXPECT_TRUE(row(batch.attract, 3).empty());
     EXPECT_TRUE(row(batch.ignore, 3).empty());
+}
+
+/** Record 0 has two answers and a decoy, record 1 one answer and three decoys; no record shares a group. */
+corpus_t records_with_decoys() {
+    corpus_t corpus;
+    std::string_view const answers[] = {"A", "a"}, decoy[] = {"x"}, answer[] = {"B"}, decoys[] = {"1", "2", "3"};
+    corpus.add("q", answers, decoy, 0), corpus.add("r", answer, decoys, 1);
+    corpus.end_source();
+    return corpus;
+}
+
+choices_t two_questions() {
+    choices_t choices;
+    choices.texts = "hot?cold?", choices.text_offsets = {0, 4, 9};
+    choices.legal = "ynABC", choices.legal_offsets = {0, 2, 5};
+    choices.targets = {1, 0, 0.25, 0.25, 0.5}, choices.groups = {0, 2};
+    return choices;
+}
+
+TEST(Batch, AnswersAttractAndDecoysRepel) {
+    // Items: queries 0 and 1; of record 0 answers 2 and 3, decoy 4; of record 1 answer 5, decoys 6 and 7 of three.
+    mixture_t mixture;
+    mixture.negatives = 2;
+    batch_t const batch = make_pairs_batch(mixture, records_with_decoys(), {}, {{0, 1}, {}, 0});
+    EXPECT_EQ(batch.bytes, "qrAaxB12");
+    EXPECT_EQ(row(batch.attract, 0), (ids_t {2, 3}));
+    EXPECT_EQ(row(batch.repel, 0), ids_t {4});
+    EXPECT_EQ(row(batch.ignore, 0), ids_t {1});
+    EXPECT_EQ(row(batch.attract, 1), ids_t {5});
+    EXPECT_EQ(row(batch.repel, 1), (ids_t {6, 7}));
+    EXPECT_EQ(row(batch.attract, 3), ids_t {0});
+    EXPECT_EQ(row(batch.ignore, 3), (ids_t {2, 4, 5, 6, 7}));
+    for (std::size_t const decoy : {4u, 6u, 7u}) EXPECT_TRUE(row(batch.attract, decoy).empty()) << decoy;
+    EXPECT_EQ(batch.sides[1], uform_late_interaction_side_query_k);
+    EXPECT_EQ(batch.sides[7], uform_late_interaction_side_document_k);
+    mixture.ambient = ambient_t::all_k; // now an answer repels its record's decoys, and other records' documents ambiently
+    batch_t const all = make_pairs_batch(mixture, records_with_decoys(), {}, {{0, 1}, {}, 0});
+    EXPECT_EQ(row(all.repel, 3), ids_t {4});
+    EXPECT_EQ(row(all.ignore, 3), ids_t {2});
+}
+
+TEST(Batch, TurnsShowDocumentsInARing) {
+    mixture_t mixture;
+    mixture.positives = 1, mixture.negatives = 2;
+    corpus_t const corpus = records_with_decoys();
+    EXPECT_EQ(make_pairs_batch(mixture, corpus, {}, {{0, 1}, {}, 1}).bytes, "qraxB31");
+    EXPECT_EQ(make_pairs_batch(mixture, corpus, {}, {{0, 1}, {}, 2}).bytes, "qrAxB23");
+    EXPECT_EQ(make_texts_batch(mixture, corpus, {}, {{0, 1}, {}, 1}).bytes, "aB");
+}
+
+TEST(Batch, ChoosersStandApart) {
+    mixture_t mixture;
+    mixture.choices.emplace().bytes = 3;
+    mixture.sources.resize(1), mixture.sources[0].temperature_group = 1;
+    batch_t const batch = make_pairs_batch(mixture, three_records(), two_questions(), {{0}, {1, 0}, 0});
+    EXPECT_EQ(batch.bytes, "aAcolhot");
+    EXPECT_EQ(batch.temperature_groups, (ids_t {1, 1, 2, 0}));
+    EXPECT_EQ(batch.legal, "ABCyn");
+    EXPECT_EQ(batch.targets, (std::vector<float> {0.25f, 0.25f, 0.5f, 1, 0}));
+    EXPECT_EQ(batch.choice_offsets, (std::vector<std::size_t> {0, 0, 0, 3, 5}));
+    EXPECT_EQ(row(batch.ignore, 0), (ids_t {2, 3}));
+    EXPECT_EQ(row(batch.ignore, 1), (ids_t {2, 3}));
+    EXPECT_TRUE(row(batch.ignore, 2).empty());
+    EXPECT_EQ(batch.sides[2], uform_late_interaction_side_none_k);
+    EXPECT_EQ(make_texts_batch(mixture, three_records(), two_questions(), {{2}, {0}, 0}).bytes, "CCChot");
+}
+
+TEST(Corpus, SourcesOfRecords) {
+    std::size_t const offsets[] = {0, 2, 3};
+    EXPECT_EQ(source_of(offsets, 0), 0u);
+    EXPECT_EQ(source_of(offsets, 1), 0u);
+    EXPECT_EQ(source_of(offsets, 2), 1u);
 }
 
 TEST(Mixture, ReadsWhatItSays) {
