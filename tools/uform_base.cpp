@@ -14,6 +14,7 @@ Examples:
   uform_base --tier nano --mixture scripts/mixtures/libreoffice_bitext.json --minutes 3 --output nano.safetensors
   uform_base --tier micro --mixture pairs.json --steps 2000 --validate-every 200 --log run.jsonl --output m.safetensors
   uform_base --resume nano.safetensors --mixture pairs.json --steps 2000 --output nano.safetensors
+  uform_base --tier tiny --mixture pairs.json --steps 90000 --save-every 500 --resume auto --output run/ --log run.jsonl
   uform_base --tier tiny --steps 0 --output fresh.safetensors
 
 Ctrl-C finishes the step, saves and exits with 130; a second one exits at once.
@@ -24,8 +25,8 @@ void add_model_flags(CLI::App &app, training_options_t &options) {
     auto *const hidden = app.add_option("--hidden", options.hidden, "width, a multiple of 128, instead of a tier");
     auto *const depth = app.add_option("--depth", options.depth, "blocks, instead of a tier");
     hidden->excludes(tier), depth->excludes(tier);
-    auto *const initial = app.add_option("--from", options.initial, "checkpoint whose weights to start from");
-    app.add_option("--resume", options.resume, "checkpoint to go on from, at its step")->excludes(initial);
+    app.add_option("--from", options.initial, "checkpoint whose weights to start from");
+    app.add_option("--resume", options.resume, "checkpoint to go on from, at its step; auto: the output's, if any");
     app.add_option("--seed", options.seed, "of weights, order and masks; 0");
 }
 
@@ -53,7 +54,7 @@ void add_term_flags(CLI::App &app, training_options_t &options) {
 }
 
 void add_run_flags(CLI::App &app, training_options_t &options) {
-    app.add_option("--output", options.output, "checkpoint to write")->required();
+    app.add_option("--output", options.output, "checkpoint to write, or a folder of the run's own")->required();
     app.add_option("--validate-every", options.validate_every, "steps between validations; only at the end");
     app.add_option("--save-every", options.save_every, "steps between saves; only at the end");
     app.add_option("--log", options.log, "JSON line per step, validation and save");

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -106,6 +107,96 @@ class RunsTest(unittest.TestCase):
                              ({"query": "q", "document": "d", "negatives": 3}, "array of strings"), ({"query": "q"}, "lacks")):
             (self.folder / "hard.jsonl").write_text(json.dumps(record) + "\n")
             self.expect_failure(self.train("--steps", 1), 1, "hard.jsonl:1: ", part)
+
+    def poisoned_model(self):
+        """A checkpoint that overflows on texts with a 'Z': a column of the embedding that is zero for all other bytes is
+        scaled until its queries times its keys, (sqrt(128) * 1e20 * .05)^2, leave float32."""
+        model, column = self.folder / "poisoned.safetensors", 77
+        self.expect_success(tools_test.run("uform_base", *SMALL, "--steps", 0, "--output", model))
+        data = bytearray(model.read_bytes())
+        length, = struct.unpack("<Q", data[:8])
+        header = json.loads(data[8:8 + length])
+        begin = 8 + length + header["text.embedding"]["data_offsets"][0]
+        for byte in range(258):
+            at = begin + (byte * 128 + column) * 2
+            data[at:at + 2] = b"\x1c\x46" if byte == ord("Z") else b"\0\0"  # 1e4 in BFloat16
+        at = 8 + length + header["blocks.0.attention.norm"]["data_offsets"][0] + column * 4
+        data[at:at + 4] = struct.pack("<f", 1e20)
+        model.write_bytes(data)
+        return model
+
+    def test_non_finite_loss_names_its_source(self):
+        model = self.poisoned_model()
+        fine = (self.folder / "hard.jsonl").read_text()
+        (self.folder / "hard.jsonl").write_text(fine.replace("wort", "Zahl"))
+        before = sorted(os.listdir(self.folder))
+        done = self.train("--steps", 9, "--from", model)
+        self.expect_failure(done, 1, "step 1: malformed, ", "not finite", "the texts of ", "hard.jsonl alone are the cause")
+        self.assertNotIn(b"train.jsonl", done.stderr)
+        end, = self.events("end")
+        self.assertEqual((end["reason"], end["step"], end["sources"]), ("non_finite", 0, [str(self.folder / "hard.jsonl")]))
+        self.assertEqual(sorted(os.listdir(self.folder)), sorted([*before, "run.jsonl"]))
+
+        (self.folder / "hard.jsonl").write_text(fine)
+        (self.folder / "choices.jsonl").write_text(questions(30).replace("even", "Zen"))
+        self.expect_failure(self.train("--steps", 9, "--from", model), 1, "choices.jsonl alone are the cause")
+        (self.folder / "hard.jsonl").write_text(fine.replace("wort", "Zahl"))
+        (self.folder / "train.jsonl").write_text(tools_test.pairs(40).replace("frage", "Zahl"))
+        self.expect_failure(self.train("--steps", 9, "--from", model), 1, "every source of the step")
+
+    def start(self, *arguments, output=None):
+        return subprocess.Popen([tools_test.TOOLS / "uform_base", *map(str, SMALL), "--mixture", self.mixture, "--output",
+                                 output or self.output, "--log", self.log, *map(str, arguments)], stderr=subprocess.PIPE)
+
+    def without_time(self, *kinds):
+        return [{key: value for key, value in event.items() if key not in UNTIMED}
+                for kind in kinds for event in self.events(kind)]
+
+    def test_resume_auto_repeats_the_uninterrupted_run(self):
+        terms = ("--steps", 24, "--save-every", 3, "--validate-every", 8, "--late-interaction-weight", 0.5,
+                 "--brier-weight", 0.5, "--resume", "auto")
+        self.mixture = self.write_mixture(validation={"path": "test.jsonl"})
+        self.expect_success(self.train(*terms))
+        whole, log = self.output.read_bytes(), self.without_time("step", "validation")
+        self.assertEqual(len(log), 24 + 3)
+        folder = self.folder / "run"
+        self.log.unlink()
+        starts = []
+        for kill in (2, 7, 11, 13, 22):  # before a first save, and between saves
+            process = self.start(*terms, output=f"{folder}/")
+            deadline = time.monotonic() + 60
+            while process.poll() is None and time.monotonic() < deadline:
+                if self.log.exists() and self.log.read_text().count(f'"event":"step","step":{kill},'):
+                    break
+                time.sleep(0.001)
+            process.kill()
+            process.communicate()
+            starts.append(self.events("start")[-1]["first_step"])
+        self.expect_success(self.train(*terms, output=folder))
+        self.assertEqual((folder / "model.safetensors").read_bytes(), whole)
+        self.assertEqual(self.without_time("step", "validation"), log)
+        self.assertEqual(starts[0], 0)
+        self.assertTrue(any(0 < start < 24 for start in starts), starts)
+        again = self.train(*terms, output=folder)
+        self.expect_success(again)
+        self.assertIn(b"has taken all of 24 steps", again.stderr)
+        self.assertEqual((folder / "model.safetensors").read_bytes(), whole)
+
+    def test_resume_auto_takes_the_highest_step_of_a_folder(self):
+        folder = self.folder / "run"
+        self.expect_success(self.train("--steps", 4, output=f"{folder}/"))
+        self.expect_success(self.train("--steps", 6, output=folder / "later.safetensors"))
+        (folder / "broken.safetensors").write_bytes(b"\xff" * 99)
+        self.expect_success(self.train("--steps", 6, "--resume", "auto", output=folder))
+        self.assertEqual(len(self.events("end")), 1)  # nothing was left to do
+
+    def test_resume_auto_beside_other_runs(self):
+        self.expect_success(self.train("--steps", 2, output=self.folder / "other.safetensors"))
+        done = self.train("--steps", 4, "--resume", "auto", "--from", self.folder / "other.safetensors")
+        self.expect_success(done)
+        self.assertEqual(self.events("start")[0]["first_step"], 0)
+        self.expect_failure(self.train("--resume", "auto"), 2, "--steps")
+        self.expect_failure(self.train("--steps", 4, "--resume", self.output, "--from", self.output), 2, "--from")
 
 
 if __name__ == "__main__":

@@ -101,6 +101,8 @@ void choose_steps(training_options_t const &options, std::optional<checkpoint_he
 } // namespace
 
 plan_t make_plan(training_options_t const &options) {
+    if (!options.initial.empty() && !options.resume.empty())
+        fail_usage("--from: a run goes on from --resume or starts from --from; give one, or --resume auto");
     plan_t plan;
     plan.initial = options.initial;
     if (!options.resume.empty()) plan.resume = link_target(options.resume); // the moments are beside the file itself

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <unistd.h>
 
+#include "support/checkpoint_header.hpp"
+#include "support/culprits.hpp"
 #include "support/engine.hpp"
 #include "support/error.hpp"
 #include "support/evaluation.hpp"
@@ -12,6 +14,7 @@
 #include "support/interrupt.hpp"
 #include "support/material.hpp"
 #include "support/progress_bar.hpp"
+#include "support/resuming.hpp"
 #include "support/run_log.hpp"
 #include "support/trainer.hpp"
 #include "support/training.hpp"
@@ -38,6 +41,7 @@ class run_t {
 
   private:
     uform_trainer_step_stats_t take_step(trainer_t &trainer, std::size_t step);
+    void stop_early(trainer_t const &trainer, std::size_t done, drawn_t const &drawn, uform_outcome_t const &outcome);
     std::size_t steps_for(double minutes);
     void log_start();
     void log_step(uform_trainer_step_stats_t const &stats, double seconds);
@@ -69,11 +73,32 @@ run_t::run_t(training_options_t const &options, plan_t plan)
 
 uform_trainer_step_stats_t run_t::take_step(trainer_t &trainer, std::size_t step) {
     uform_outcome_t outcome = {};
-    batch_t const batch = material_.batch(material_.draw(step));
-    uform_trainer_step_stats_t const stats = step_trainer(trainer, executor_, plan_, batch, outcome);
-    check(outcome, fmt::format("step {}", step + 1),
-          "; nothing was written since the last save, try a lower --learning-rate where a loss grew");
+    drawn_t const drawn = material_.draw(step);
+    uform_trainer_step_stats_t const stats = step_trainer(trainer, executor_, plan_, material_.batch(drawn), outcome);
+    if (is_non_finite(outcome)) stop_early(trainer, step, drawn, outcome);
+    check(outcome, fmt::format("step {}", step + 1));
     return stats;
+}
+
+/** Names the sources that made a loss infinite or no number. */
+void run_t::stop_early(trainer_t const &trainer, std::size_t done, drawn_t const &drawn, uform_outcome_t const &outcome) {
+    std::string const scratch = fmt::format("{}.probe.{}", options_.output, ::getpid());
+    std::vector<std::size_t> const culprits = find_culprits(trainer, executor_, plan_, material_, drawn, scratch);
+    std::string names;
+    json_t paths = json_t::array();
+    for (std::size_t const source : culprits) {
+        paths.push_back(material_.source(source).path);
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", material_.source(source).path);
+    }
+    log_.write({{"event", "end"}, {"reason", "non_finite"}, {"step", done}, {"steps", plan_.steps}, {"sources", paths}});
+    bar_.clear();
+    bool const all = culprits.size() > 1 && culprits.size() == sources_in(material_, drawn).size();
+    std::string const where = culprits.empty() ? "no source of the step alone is the cause, they are together"
+                              : all            ? "every source of the step alone is a cause: the weights have diverged"
+                                               : fmt::format("the texts of {} alone are the cause", names);
+    check(outcome, fmt::format("step {}", done + 1),
+          fmt::format("; {}; nothing was written since the last save, try a lower --learning-rate where a loss grew",
+                      where));
 }
 
 /** Steps that fit the minutes left, by the pace of a throwaway trainer on this run's own batches. */
@@ -223,13 +248,28 @@ void write_untrained(training_options_t const &options, plan_t plan) {
         .write({{"event", "end"}, {"reason", "finished"}, {"step", 0}, {"parameters", plan.parameters()}});
 }
 
+/** Whether a run that a queue starts again and again has nothing left to do, which is no failure. */
+bool is_finished(training_options_t const &options) {
+    if (options.resume.empty() || read_checkpoint_header(options.resume).number("step") < *options.steps) return false;
+    report(name_k, fmt::format("{} has taken all of {} steps", options.resume, *options.steps));
+    return true;
+}
+
 } // namespace
 
 int train(training_options_t const &asked) {
     training_options_t options = asked;
-    options.output = checkpoint_target(asked.output);
+    options.output = checkpoint_target(output_file_of(asked.output));
+    if (options.resume == "auto") {
+        if (!options.steps) fail_usage("--resume auto needs --steps, the length of the whole run");
+        options.resume = find_checkpoint(asked.output);
+        if (options.resume.empty()) report(name_k, "no checkpoint to go on from yet; the run starts at step 0");
+        else options.initial.clear(); // which was for step 0
+        if (is_finished(options)) return exit_success_k;
+    }
     plan_t plan = make_plan(options);
     refuse_overwriting(options, plan);
+    if (!plan.resume.empty()) cut_log(options.log, plan.first_step);
     if (plan.steps == 0 && !options.minutes) {
         write_untrained(options, std::move(plan));
         return exit_success_k;
