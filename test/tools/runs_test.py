@@ -24,6 +24,12 @@ def questions(count):
                    for i in range(count))
 
 
+def frame(content):
+    """A Zstandard frame of one stored block (RFC 8878): magic, one segment of a four-byte size, a last raw block."""
+    assert len(content) < 1 << 17
+    return struct.pack("<IBI", 0xFD2FB528, 0xA0, len(content)) + struct.pack("<I", len(content) << 3 | 1)[:3] + content
+
+
 class RunsTest(unittest.TestCase):
     expect_failure = tools_test.ToolsTest.expect_failure
 
@@ -181,6 +187,25 @@ class RunsTest(unittest.TestCase):
         self.expect_success(again)
         self.assertIn(b"has taken all of 24 steps", again.stderr)
         self.assertEqual((folder / "model.safetensors").read_bytes(), whole)
+
+    def test_compressed_sources(self):
+        source = self.folder / "train.jsonl"
+        plain = source.read_bytes()
+        self.expect_success(self.train("--steps", 12))
+        steps = self.without_time("step")
+        compressed = self.folder / "train.jsonl.zst"
+        # Two frames, cut within a line, and between them one that readers skip.
+        compressed.write_bytes(frame(plain[:333]) + struct.pack("<II", 0x184D2A50, 3) + b"abc" + frame(plain[333:]))
+        self.mixture = self.write_mixture(sources=[{"path": "train.jsonl.zst"}, {"path": "hard.jsonl", "weight": 2, "temperature_group": 1}])
+        if os.environ.get("UFORM_ZSTD") == "0":
+            self.expect_failure(self.train("--steps", 12), 1, "train.jsonl.zst: ", "libzstd-dev")
+            return
+        self.expect_success(self.train("--steps", 12))
+        self.assertEqual(self.without_time("step"), steps)
+        for content, part in ((frame(plain)[:-1], "middle"), (frame(plain)[:5], "middle"), (plain, "not sound"), (b"", "no record"),
+                              (frame(plain[:500] + b"{\n"), "train.jsonl.zst:")):
+            compressed.write_bytes(content)
+            self.expect_failure(self.train("--steps", 12), 1, part)
 
     def test_resume_auto_takes_the_highest_step_of_a_folder(self):
         folder = self.folder / "run"

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <unistd.h>
 
+#include "support/batch_queue.hpp"
 #include "support/checkpoint_header.hpp"
 #include "support/culprits.hpp"
 #include "support/engine.hpp"
@@ -40,7 +41,7 @@ class run_t {
     int run();
 
   private:
-    uform_trainer_step_stats_t take_step(trainer_t &trainer, std::size_t step);
+    uform_trainer_step_stats_t take_step(trainer_t &trainer, std::size_t step, prepared_t const &prepared);
     void stop_early(trainer_t const &trainer, std::size_t done, drawn_t const &drawn, uform_outcome_t const &outcome);
     std::size_t steps_for(double minutes);
     void log_start();
@@ -71,11 +72,10 @@ run_t::run_t(training_options_t const &options, plan_t plan)
         fail_at(plan_.mixture.path, 0, "has no \"validation\" for --validate-every; name held-out pairs in it");
 }
 
-uform_trainer_step_stats_t run_t::take_step(trainer_t &trainer, std::size_t step) {
+uform_trainer_step_stats_t run_t::take_step(trainer_t &trainer, std::size_t step, prepared_t const &prepared) {
     uform_outcome_t outcome = {};
-    drawn_t const drawn = material_.draw(step);
-    uform_trainer_step_stats_t const stats = step_trainer(trainer, executor_, plan_, material_.batch(drawn), outcome);
-    if (is_non_finite(outcome)) stop_early(trainer, step, drawn, outcome);
+    uform_trainer_step_stats_t const stats = step_trainer(trainer, executor_, plan_, prepared.batch, outcome);
+    if (is_non_finite(outcome)) stop_early(trainer, step, prepared.drawn, outcome);
     check(outcome, fmt::format("step {}", step + 1));
     return stats;
 }
@@ -107,10 +107,11 @@ std::size_t run_t::steps_for(double minutes) {
     double const budget = minutes * 60;
     double seconds = 0;
     std::size_t timed = 0;
+    batch_queue_t queue(material_, 0, untimed_steps_k + timed_steps_k);
     for (std::size_t step = 0; step < untimed_steps_k + timed_steps_k; ++step) {
         leave_if_interrupted();
         steady_t::time_point const begin = steady_t::now();
-        take_step(trainer, step);
+        take_step(trainer, step, queue.take());
         if (step >= untimed_steps_k || seconds_since(begin) > budget / 10) seconds += seconds_since(begin), ++timed;
         if (timed && seconds_since(begin_) > budget / 10) break; // a slow model spends a tenth of its time here at most
     }
@@ -203,9 +204,11 @@ int run_t::run() {
     if (options_.minutes) plan_.steps = steps_for(*options_.minutes);
     log_start();
     trainer_ = make_trainer(plan_, executor_, plan_.steps);
+    batch_queue_t queue(material_, plan_.first_step, plan_.steps);
     for (std::size_t step = plan_.first_step; step < plan_.steps;) {
         steady_t::time_point const begin = steady_t::now();
-        uform_trainer_step_stats_t const stats = take_step(trainer_, step++);
+        uform_trainer_step_stats_t const stats = take_step(trainer_, step, queue.take());
+        ++step;
         try {
             log_step(stats, seconds_since(begin));
             if (!interrupt_requested() && step < plan_.steps) save_and_validate(step);
