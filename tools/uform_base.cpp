@@ -3,6 +3,7 @@
  *  @brief `uform_base`: trains a model on a mixture and writes its checkpoint. The flags; the run is in support/training.
  */
 #include "support/command_line.hpp"
+#include "support/run_card.hpp"
 #include "support/training.hpp"
 
 namespace {
@@ -67,6 +68,7 @@ void add_run_flags(CLI::App &app, training_options_t &options) {
 int main(int argc, char **argv) {
     CLI::App app("Trains a UForm model on texts.", "uform_base");
     training_options_t options;
+    options.command = shell_quoted(argc, argv);
     add_model_flags(app, options);
     add_data_flags(app, options);
     add_term_flags(app, options);

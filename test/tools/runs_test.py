@@ -188,6 +188,26 @@ class RunsTest(unittest.TestCase):
         self.assertIn(b"has taken all of 24 steps", again.stderr)
         self.assertEqual((folder / "model.safetensors").read_bytes(), whole)
 
+    def test_card_beside_the_checkpoint(self):
+        self.mixture = self.write_mixture(validation={"path": "test.jsonl"})
+        card = self.folder / "out.README.md"
+        card.write_text("# Mine\n")
+        self.expect_failure(self.train("--steps", 2), 1, "out.README.md: ", "move it")
+        self.assertEqual(card.read_text(), "# Mine\n")
+        card.unlink()
+        self.expect_success(self.train("--steps", 5, "--seed", 7, "--tcr-lambda", "0.5"))
+        text = card.read_text()
+        validation, = self.events("validation")
+        commit = subprocess.run(["git", "-C", pathlib.Path(__file__).parent, "rev-parse", "HEAD"], capture_output=True, text=True)
+        for part in ("| step | 5 of 5 |", "128 wide, 1 deep", "| seed | 7 |", f"Loss {self.events()[-1]['loss']:.4f} at step 5",
+                     f"--steps 5 --seed 7 --tcr-lambda 0.5\n", f"| {self.folder}/train.jsonl | 40 | 1 | 0 |",
+                     f"| {self.folder}/hard.jsonl | 20 | 2 | 1 |", f"| {self.folder}/choices.jsonl | 30 | 1 | 0 |",
+                     f"| queries find documents | {validation['forward']['recall@1']:.4f} |", commit.stdout.strip() or "unknown"):
+            self.assertIn(part, text)
+        self.expect_success(self.train("--steps", 2, output=f"{self.folder}/it's/"))
+        self.assertIn("| step | 2 of 2 |", (self.folder / "it's" / "README.md").read_text())
+        self.assertIn(f"'{self.folder}/it'\\''s/'", (self.folder / "it's" / "README.md").read_text())
+
     def test_compressed_sources(self):
         source = self.folder / "train.jsonl"
         plain = source.read_bytes()

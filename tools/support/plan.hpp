@@ -55,7 +55,9 @@ struct training_options_t {
     std::size_t validate_every = 0;
     std::size_t save_every = 0;
     std::string output;
+    std::string card; // beside the output
     std::string log;
+    std::string command; // the whole line, for the card
 };
 
 /** What a run is. */

@@ -18,11 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool names_folder(std::string const &output) {
-    std::error_code failed;
-    return output.ends_with('/') || fs::is_directory(output, failed);
-}
-
 /** The steps a checkpoint has taken; nothing where the file is none that a run saved. */
 std::optional<std::uint64_t> steps_of(fs::path const &path) {
     std::error_code failed;
@@ -37,6 +32,11 @@ std::optional<std::uint64_t> steps_of(fs::path const &path) {
 }
 
 } // namespace
+
+bool names_folder(std::string const &output) {
+    std::error_code failed;
+    return output.ends_with('/') || fs::is_directory(output, failed);
+}
 
 std::string output_file_of(std::string const &output) {
     if (!names_folder(output)) return output;

@@ -12,6 +12,9 @@ namespace uform::tools {
  *  checkpoint is `model.safetensors` in it. Any other name is the checkpoint's own. */
 std::string output_file_of(std::string const &output);
 
+/** Whether an output is named as such a folder. */
+bool names_folder(std::string const &output);
+
 /** What `--resume auto` goes on from: in a folder of the run's own the checkpoint of the highest step, else the output
  *  itself, as other files beside it may be of other runs. Empty: nothing yet. `output` is as the user wrote it. */
 std::string find_checkpoint(std::string const &output);

@@ -16,6 +16,7 @@
 #include "support/material.hpp"
 #include "support/progress_bar.hpp"
 #include "support/resuming.hpp"
+#include "support/run_card.hpp"
 #include "support/run_log.hpp"
 #include "support/trainer.hpp"
 #include "support/training.hpp"
@@ -46,6 +47,7 @@ class run_t {
     std::size_t steps_for(double minutes);
     void log_start();
     void log_step(uform_trainer_step_stats_t const &stats, double seconds);
+    void save();
     void validate(std::size_t step);
     void save_and_validate(std::size_t step);
     int stop(std::size_t done);
@@ -58,6 +60,8 @@ class run_t {
     corpus_t held_out_;
     trainer_t trainer_;
     progress_bar_t bar_;
+    uform_trainer_step_stats_t stats_ = {}; // of the last step
+    std::optional<run_card_t::scores_t> scores_;
     steady_t::time_point begin_ = steady_t::now();
     std::size_t tokens_ = 0;
     double seconds_ = 0; // in steps alone
@@ -146,7 +150,7 @@ void run_t::log_start() {
 }
 
 void run_t::log_step(uform_trainer_step_stats_t const &stats, double seconds) {
-    tokens_ += stats.tokens, seconds_ += seconds;
+    stats_ = stats, tokens_ += stats.tokens, seconds_ += seconds;
     log_.write({{"event", "step"},
                 {"step", stats.step},
                 {"loss", stats.loss},
@@ -167,6 +171,11 @@ void run_t::log_step(uform_trainer_step_stats_t const &stats, double seconds) {
               fmt::format("loss {:.4f} | {:.0f} tokens/s", stats.loss, double(tokens_) / seconds_));
 }
 
+void run_t::save() {
+    save_trainer(trainer_, executor_, options_.output, true);
+    write_card({options_, plan_, material_, stats_, scores_});
+}
+
 /** The trainer has no encode verb: its weights go through a file that lives for this function. */
 void run_t::validate(std::size_t step) {
     if (!plan_.mixture.validation) return;
@@ -177,6 +186,7 @@ void run_t::validate(std::size_t step) {
     options.query_prefix = plan_.mixture.query_prefix, options.document_prefix = plan_.mixture.document_prefix;
     options.bytes = plan_.mixture.validation->evaluation_bytes;
     evaluation_t const evaluation = evaluate(encoder, held_out_, options);
+    scores_ = {step, evaluation.retrieval};
     json_t line = {{"event", "validation"}, {"step", step}};
     line.update(to_json(evaluation.retrieval));
     log_.write(line);
@@ -187,12 +197,12 @@ void run_t::validate(std::size_t step) {
 }
 
 void run_t::save_and_validate(std::size_t step) {
-    if (options_.save_every && step % options_.save_every == 0) save_trainer(trainer_, executor_, options_.output, true);
+    if (options_.save_every && step % options_.save_every == 0) save();
     if (options_.validate_every && step % options_.validate_every == 0) validate(step);
 }
 
 int run_t::stop(std::size_t done) {
-    save_trainer(trainer_, executor_, options_.output, true);
+    save();
     log_.write({{"event", "end"}, {"reason", "interrupted"}, {"step", done}, {"steps", plan_.steps}});
     bar_.clear();
     report(name_k, fmt::format("stopped at step {} of {}; go on with --resume {} --steps {}", done, plan_.steps,
@@ -213,13 +223,14 @@ int run_t::run() {
             log_step(stats, seconds_since(begin));
             if (!interrupt_requested() && step < plan_.steps) save_and_validate(step);
         } catch (...) { // a full log, a validation that failed or was stopped: the steps taken outlive it
-            if (!interrupt_requested()) save_trainer(trainer_, executor_, options_.output, true);
+            if (!interrupt_requested()) save();
             if (!interrupt_requested()) throw;
         }
         if (interrupt_requested()) return stop(step);
     }
-    save_trainer(trainer_, executor_, options_.output, true);
+    save();
     validate(plan_.steps);
+    if (scores_) write_card({options_, plan_, material_, stats_, scores_});
     log_.write({{"event", "end"},
                 {"reason", "finished"},
                 {"step", plan_.steps},
@@ -263,6 +274,8 @@ bool is_finished(training_options_t const &options) {
 int train(training_options_t const &asked) {
     training_options_t options = asked;
     options.output = checkpoint_target(output_file_of(asked.output));
+    options.card = card_path(options.output, names_folder(asked.output));
+    check_card(options.card);
     if (options.resume == "auto") {
         if (!options.steps) fail_usage("--resume auto needs --steps, the length of the whole run");
         options.resume = find_checkpoint(asked.output);
