@@ -3,13 +3,19 @@
 
 Same conventions as tools_test.py, on a model of one block.
 """
+import fcntl
+import importlib.util
 import json
 import os
 import pathlib
-import signal
+import pty
+import re
+import select
 import struct
 import subprocess
+import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -207,6 +213,60 @@ class RunsTest(unittest.TestCase):
         self.expect_success(self.train("--steps", 2, output=f"{self.folder}/it's/"))
         self.assertIn("| step | 2 of 2 |", (self.folder / "it's" / "README.md").read_text())
         self.assertIn(f"'{self.folder}/it'\\''s/'", (self.folder / "it's" / "README.md").read_text())
+
+    def test_live_view_fits_the_terminal(self):
+        try:
+            leader, follower = pty.openpty()
+        except OSError as error:  # a container may have none
+            self.skipTest(f"no pseudo-terminal to be had: {error}")
+        for columns, part in ((60, rb"\] loss \d"), (200, rb"contrastive \d.*choices \d.*tokens/s, .*GFLOP/s \| \d+:\d\d left")):
+            fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+            process = subprocess.Popen([tools_test.TOOLS / "uform_base", *map(str, SMALL), "--mixture", self.mixture,
+                                        "--output", self.output, "--steps", "300"], stderr=follower)
+            shown = b""
+            while process.poll() is None or select.select([leader], [], [], 0)[0]:
+                if select.select([leader], [], [], 0.05)[0]:
+                    shown += os.read(leader, 65536)
+            drawn = re.findall(rb"\r([^\r\x1b]*)\x1b\[K", shown)
+            self.assertTrue(any(re.search(part, line) for line in drawn), drawn)
+            self.assertLess(max(map(len, drawn)), columns)
+        os.close(leader), os.close(follower)
+
+    def test_plot_of_a_log(self):
+        script = pathlib.Path(__file__).parents[2] / "scripts" / "plot_run.py"
+
+        def plot(*arguments):
+            return subprocess.run([sys.executable, script, *arguments], capture_output=True)
+
+        self.mixture = self.write_mixture(validation={"path": "test.jsonl"})
+        self.expect_success(self.train("--steps", 9, "--validate-every", 3))
+        with self.log.open("a") as log:
+            log.write('{"event": "st')  # as a crash leaves it
+        picture = self.folder / "run.png"
+        done = plot(self.log)
+        if importlib.util.find_spec("matplotlib"):
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+            self.assertEqual(picture.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+        else:
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(b"python3-matplotlib", done.stderr)
+        for source, part in ((self.folder / "none", b"cannot read it"), (self.mixture, b"no step is in it")):
+            done = plot(source)
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, rb"^plot_run: [^\n]*" + part + rb"[^\n]*\n$")
+
+    def test_plot_smooths_and_keeps_the_last_of_a_step(self):
+        script = pathlib.Path(__file__).parents[2] / "scripts" / "plot_run.py"
+        spec = importlib.util.spec_from_file_location("plot_run", script)
+        plot_run = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(plot_run)
+        self.assertEqual(plot_run.smoothed([1, 3, 5, 1], 2), [1, 2, 4, 3])
+        self.log.write_text('{"event":"step","step":2,"loss":1}\n{"event":"step","step":1,"loss":4}\n'
+                            '[1]\n{"event":"step","step":2,"loss":3}\n{"event":"validation","step":2}\n')
+        steps, validations = plot_run.read_log(self.log)
+        self.assertEqual(plot_run.series(steps, "loss"), ([1, 2], [4, 3]))
+        self.assertEqual(plot_run.series(steps, "mrr"), ([], []))
+        self.assertEqual(len(validations), 1)
 
     def test_compressed_sources(self):
         source = self.folder / "train.jsonl"

@@ -17,6 +17,7 @@
 #include "support/checkpoint_header.hpp"
 #include "support/error.hpp"
 #include "support/files.hpp"
+#include "support/live_view.hpp"
 #include "support/mixture.hpp"
 #include "support/retrieval.hpp"
 #include "support/sampler.hpp"
@@ -234,6 +235,15 @@ TEST(Batch, ChoosersStandApart) {
     EXPECT_TRUE(row(batch.ignore, 2).empty());
     EXPECT_EQ(batch.sides[2], uform_late_interaction_side_none_k);
     EXPECT_EQ(make_texts_batch(mixture, three_records(), two_questions(), {{2}, {0}, 0}).bytes, "CCChot");
+}
+
+TEST(LiveView, NamesTheTermsThatAreThere) {
+    plan_t plan;
+    plan.hidden = 128, plan.depth = 1; // 258 * 128 + 16 * 128^2 + 2 * 128 + 2 * 128 + 2 * 128^2 parameters: 328448
+    plan.mixture.coding_rate_weight = 0.5f;
+    uform_trainer_step_stats_t stats = {};
+    stats.loss = 1.25f, stats.contrastive_loss = 2.25f, stats.coding_rate = 2, stats.effective_rank = 17;
+    EXPECT_EQ(live_view(plan, stats, 1000), "loss 1.2500 (contrastive 2.250, rate -1.000) | rank 17 | 1000 tokens/s, 2.0 GFLOP/s");
 }
 
 TEST(Corpus, SourcesOfRecords) {

@@ -13,6 +13,7 @@
 #include "support/evaluation.hpp"
 #include "support/files.hpp"
 #include "support/interrupt.hpp"
+#include "support/live_view.hpp"
 #include "support/material.hpp"
 #include "support/progress_bar.hpp"
 #include "support/resuming.hpp"
@@ -167,8 +168,7 @@ void run_t::log_step(uform_trainer_step_stats_t const &stats, double seconds) {
                 {"dropped", stats.dropped},
                 {"tokens", stats.tokens},
                 {"tokens_per_second", double(stats.tokens) / seconds}});
-    bar_.show(stats.step, plan_.steps,
-              fmt::format("loss {:.4f} | {:.0f} tokens/s", stats.loss, double(tokens_) / seconds_));
+    bar_.show(stats.step, plan_.steps, live_view(plan_, stats, double(tokens_) / seconds_));
 }
 
 void run_t::save() {
