@@ -10,8 +10,8 @@ import json
 import pathlib
 import sys
 
-TERMS = ("contrastive", "masked_text", "late_interaction", "choices", "coding_rate", "lipschitz")
-PANELS = ("loss", "terms", "validation", "effective_rank", "gradient_norm", "learning_rate", "tokens_per_second")
+TERMS = {"terms": ("contrastive", "masked_text", "late_interaction", "choices"), "regularizers": ("coding_rate", "lipschitz")}
+PANELS = ("loss", *TERMS, "validation", "effective_rank", "gradient_norm", "learning_rate", "tokens_per_second")
 
 
 def fail(message):
@@ -62,8 +62,9 @@ def draw_run(panels, name, steps, validations, width):
             panels[panel].plot(at, values, color=drawn.get_color(), alpha=0.2, linewidth=0.6)
 
     line("loss", steps, "loss", name, True)
-    for term in TERMS:
-        line("terms", steps, term, f"{name} {term}", True)
+    for panel, terms in TERMS.items():
+        for term in terms:
+            line(panel, steps, term, f"{name} {term}", True)
     for key in ("effective_rank", "gradient_norm", "tokens_per_second"):
         line(key, steps, key, name, True)
     line("learning_rate", steps, "learning_rate", name, False)

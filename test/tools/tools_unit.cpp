@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "support/batch.hpp"
+#include "support/batch_queue.hpp"
 #include "support/calibration.hpp"
 #include "support/checkpoint_header.hpp"
 #include "support/error.hpp"
@@ -20,6 +21,7 @@
 #include "support/live_view.hpp"
 #include "support/mixture.hpp"
 #include "support/retrieval.hpp"
+#include "support/run_card.hpp"
 #include "support/sampler.hpp"
 
 using namespace uform::tools;
@@ -235,6 +237,38 @@ TEST(Batch, ChoosersStandApart) {
     EXPECT_TRUE(row(batch.ignore, 2).empty());
     EXPECT_EQ(batch.sides[2], uform_late_interaction_side_none_k);
     EXPECT_EQ(make_texts_batch(mixture, three_records(), two_questions(), {{2}, {0}, 0}).bytes, "CCChot");
+}
+
+TEST(BatchQueue, StartsAnywhereAndRepeatsTheBatches) {
+    scratch_file_t const file("{\"query\": \"a\", \"document\": [\"A\", \"AA\"]}\n{\"query\": \"b\", \"document\": \"B\"}\n"
+                              "{\"query\": \"c\", \"document\": \"C\", \"negatives\": [\"x\", \"y\"]}\n");
+    plan_t plan;
+    plan.mixture.batch_pairs = 2, plan.seed = 5, plan.mixture.negatives = 1;
+    plan.mixture.sources.resize(1), plan.mixture.sources[0].path = file.path();
+    material_t direct(plan), queued(plan);
+    EXPECT_EQ(plan.positives, 2u);
+    EXPECT_EQ(plan.negatives, 1u);
+    EXPECT_EQ(plan.items(), 2u * (1 + 2 + 1));
+    for (std::size_t const first : {0u, 3u, 17u}) {
+        batch_queue_t queue(queued, first, first + 8);
+        for (std::size_t step = first; step < first + 8; ++step) {
+            prepared_t const prepared = queue.take();
+            drawn_t const drawn = direct.draw(step);
+            EXPECT_EQ(prepared.drawn.records, drawn.records) << step;
+            EXPECT_EQ(prepared.batch.bytes, direct.batch(drawn).bytes) << step;
+        }
+    }
+    for (int i = 0; i < 20; ++i) batch_queue_t(queued, 0, 1000).take(); // left while it builds
+    drawn_t const drawn {{0, 2, 1}, {}, 4};
+    EXPECT_EQ(direct.part_of(drawn, 0).records, drawn.records);
+    EXPECT_EQ(direct.records_of(0), 3u);
+}
+
+TEST(RunCard, QuotesForAShell) {
+    char const *const words[] = {"uform_base", "--output", "it's a/", "", "$x", "a=b"};
+    EXPECT_EQ(shell_quoted(6, words), "uform_base --output 'it'\\''s a/' '' '$x' a=b");
+    EXPECT_EQ(card_path("run/model.safetensors", true), "run/README.md");
+    EXPECT_EQ(card_path("m.safetensors", false), "m.README.md");
 }
 
 TEST(LiveView, NamesTheTermsThatAreThere) {

@@ -14,7 +14,8 @@ namespace {
 constexpr std::size_t ahead_k = 4;
 
 /** Signals are for the thread that waits in calls they must end. */
-template <typename body_> std::thread start_without_signals(body_ &&body) {
+template <typename body_>
+std::thread start_without_signals(body_ &&body) {
     sigset_t all, before;
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);

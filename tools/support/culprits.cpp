@@ -39,7 +39,8 @@ std::vector<std::size_t> find_culprits(trainer_t const &trainer, executor_t cons
     save_trainer(trainer, executor, weights.path(), false);
     std::vector<std::size_t> found;
     for (std::size_t const source : present)
-        if (is_culprit(executor, plan, weights.path(), material, material.part_of(drawn, source))) found.push_back(source);
+        if (is_culprit(executor, plan, weights.path(), material, material.part_of(drawn, source)))
+            found.push_back(source);
     return found;
 }
 

@@ -19,7 +19,7 @@ struct decompressor_t::stream_t {
     ZSTD_DCtx *context = ZSTD_createDCtx();
     std::string input;
     std::size_t consumed = 0;
-    bool full = false;       // the last chunk was, so that more may be waiting inside
+    bool full = false; // the last chunk was, so that more may be waiting inside
     bool in_a_frame = false;
 
     ~stream_t() { ZSTD_freeDCtx(context); }

@@ -37,8 +37,9 @@ std::string about_model(run_card_t const &card) {
     if (!plan.resume.empty()) row("went on from", fmt::format("{} at step {}", plan.resume, plan.first_step));
     row("made by", fmt::format("UForm {}, commit {}", uform_version(), commit_k));
     std::string const processor = processor_name();
-    row("processor", fmt::format("{}, {} threads of it visible", processor.empty() ? "not named by the system" : processor,
-                                 std::thread::hardware_concurrency()));
+    row("processor",
+        fmt::format("{}, {} threads of it visible", processor.empty() ? "not named by the system" : processor,
+                    std::thread::hardware_concurrency()));
     return text;
 }
 
@@ -60,10 +61,10 @@ std::string about_scores(run_card_t const &card) {
     text += fmt::format("Over {} held-out pairs of {} at step {}:\n\n", found.count,
                         on_one_line(card.plan.mixture.validation->path), card.scores->step);
     text += "| | R@1 | R@5 | R@10 | MRR |\n| --- | --: | --: | --: | --: |\n";
-    for (auto const &[name, recall] : {std::pair("queries find documents", found.forward),
-                                       std::pair("documents find queries", found.backward)})
-        text += fmt::format("| {} | {:.4f} | {:.4f} | {:.4f} | {:.4f} |\n", name, recall.at_1, recall.at_5, recall.at_10,
-                            recall.mean_reciprocal_rank);
+    for (auto const &[name, recall] :
+         {std::pair("queries find documents", found.forward), std::pair("documents find queries", found.backward)})
+        text += fmt::format("| {} | {:.4f} | {:.4f} | {:.4f} | {:.4f} |\n", name, recall.at_1, recall.at_5,
+                            recall.at_10, recall.mean_reciprocal_rank);
     return text;
 }
 
@@ -86,8 +87,8 @@ void write_card(run_card_t const &card) {
     output_file_t file(card.options.card);
     file.write(fmt::format("{}# {}\n\n{}\n## Command\n\n", mark_k, on_one_line(name), about_model(card)));
     file.write(fmt::format("```bash\n{}\n```\n\n", card.options.command));
-    file.write(fmt::format("## Data\n\nMixture {}, {} pairs or texts a step.\n\n{}\n", on_one_line(card.plan.mixture.path),
-                           card.plan.mixture.batch_pairs, about_data(card)));
+    file.write(fmt::format("## Data\n\nMixture {}, {} pairs or texts a step.\n\n{}\n",
+                           on_one_line(card.plan.mixture.path), card.plan.mixture.batch_pairs, about_data(card)));
     file.write(fmt::format("## Scores\n\n{}", about_scores(card)));
     file.commit();
 }
