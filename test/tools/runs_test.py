@@ -6,6 +6,7 @@ Same conventions as tools_test.py, on a model of one block.
 import fcntl
 import importlib.util
 import json
+import math
 import os
 import pathlib
 import pty
@@ -94,6 +95,23 @@ class RunsTest(unittest.TestCase):
         step, = self.events()
         for term in ("late_interaction", "choices", "coding_rate", "lipschitz"):
             self.assertEqual(step[term], 0, term)
+
+    def test_temperature_groups_learn_apart(self):
+        self.mixture = self.write_mixture(choices=None)
+        self.expect_success(self.train("--steps", 6))
+        tensors = tools_test.read_safetensors(self.output.read_bytes())
+        kind, shape, data = tensors["contrastive.log_inverse_temperature"]
+        self.assertEqual((kind, shape), ("F32", [2]))
+        first, second = struct.unpack("<2f", data)
+        start = math.log(10)
+        self.assertTrue(first != start and second != start and first != second, (first, second))
+
+    def test_untrained_model_has_the_heads(self):
+        self.mixture = self.write_mixture(late_interaction={"width": 24})
+        self.expect_success(self.train("--steps", 0))
+        tensors = tools_test.read_safetensors(self.output.read_bytes())
+        self.assertIn([24, 128], [shape for _, shape, _ in tensors.values()])
+        self.assertFalse((self.folder / "out.README.md").exists())
 
     def test_choices_beside_any_objective(self):
         for objective in ("masked", "joint"):
@@ -219,7 +237,7 @@ class RunsTest(unittest.TestCase):
             leader, follower = pty.openpty()
         except OSError as error:  # a container may have none
             self.skipTest(f"no pseudo-terminal to be had: {error}")
-        for columns, part in ((60, rb"\] loss \d"), (200, rb"contrastive \d.*choices \d.*tokens/s, .*GFLOP/s \| \d+:\d\d left")):
+        for columns, part in ((60, rb"\] loss \d.* \| \d+:\d\d left"), (200, rb"contrastive \d.*choices \d.*tokens/s, .*GFLOP/s \| \d+:\d\d left")):
             fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
             process = subprocess.Popen([tools_test.TOOLS / "uform_base", *map(str, SMALL), "--mixture", self.mixture,
                                         "--output", self.output, "--steps", "300"], stderr=follower)

@@ -83,7 +83,8 @@ struct source_reader_t {
         std::string const field = source.fields.negatives.value_or("negatives");
         simdjson::dom::element value;
         negatives.clear();
-        if (!record[field].get(value)) texts(value, field, negatives);
+        if (!record[field].get(value))
+            texts(value, field, negatives);
         else if (source.fields.negatives)
             fail_at(source.path, line, "the record lacks \"{}\"; name another field of negatives", field);
     }
@@ -128,7 +129,8 @@ void corpus_t::append(std::string_view text) {
 
 void corpus_t::add(std::string_view query, std::span<std::string_view const> positives,
                    std::span<std::string_view const> negatives, std::uint32_t group) {
-    records_.push_back({text_offsets_.size() - 1, std::uint32_t(positives.size()), std::uint32_t(negatives.size()), group});
+    records_.push_back(
+        {text_offsets_.size() - 1, std::uint32_t(positives.size()), std::uint32_t(negatives.size()), group});
     append(query);
     for (std::string_view const each : positives) append(each);
     for (std::string_view const each : negatives) append(each);

@@ -132,7 +132,8 @@ void check_writable(std::string const &path) {
 }
 
 line_reader_t::line_reader_t(std::string const &path)
-    : path_(shown(path, "stdin")), decompressor_(path.ends_with(".zst") ? std::make_unique<decompressor_t>(path) : nullptr),
+    : path_(shown(path, "stdin")),
+      decompressor_(path.ends_with(".zst") ? std::make_unique<decompressor_t>(path) : nullptr),
       descriptor_(path == "-" ? STDIN_FILENO : open_to_read(path)) {}
 
 line_reader_t::~line_reader_t() {
@@ -158,8 +159,10 @@ bool line_reader_t::refill_decompressed() {
         ended_ = chunk.empty();
         decompressor_->feed(std::move(chunk));
     }
-    if (ended_) decompressor_->finish();
-    else decompressor_->produce(buffer_);
+    if (ended_)
+        decompressor_->finish();
+    else
+        decompressor_->produce(buffer_);
     return !ended_;
 }
 

@@ -127,9 +127,9 @@ plan_t make_plan(training_options_t const &options) {
     plan.seed = options.seed.value_or(options.resume.empty() ? 0 : before->number("seed"));
     std::size_t const evaluation = plan.mixture.validation ? plan.mixture.validation->evaluation_bytes : 0;
     std::size_t const chooser = plan.mixture.choices ? plan.mixture.choices->bytes + 1 : 0; // with its MASK
-    plan.context = plan.mixture.context.value_or(std::max({plan.hidden > small_hidden_k ? context_k : small_context_k,
-                                                           plan.mixture.query_bytes, plan.mixture.document_bytes,
-                                                           evaluation, chooser}));
+    plan.context = plan.mixture.context.value_or(
+        std::max({plan.hidden > small_hidden_k ? context_k : small_context_k, plan.mixture.query_bytes,
+                  plan.mixture.document_bytes, evaluation, chooser}));
     plan.matryoshka = plan.mixture.matryoshka.empty() ? widths_of(plan.hidden) : plan.mixture.matryoshka;
     return plan;
 }

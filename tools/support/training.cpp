@@ -86,7 +86,8 @@ uform_trainer_step_stats_t run_t::take_step(trainer_t &trainer, std::size_t step
 }
 
 /** Names the sources that made a loss infinite or no number. */
-void run_t::stop_early(trainer_t const &trainer, std::size_t done, drawn_t const &drawn, uform_outcome_t const &outcome) {
+void run_t::stop_early(trainer_t const &trainer, std::size_t done, drawn_t const &drawn,
+                       uform_outcome_t const &outcome) {
     std::string const scratch = fmt::format("{}.probe.{}", options_.output, ::getpid());
     std::vector<std::size_t> const culprits = find_culprits(trainer, executor_, plan_, material_, drawn, scratch);
     std::string names;
@@ -95,7 +96,8 @@ void run_t::stop_early(trainer_t const &trainer, std::size_t done, drawn_t const
         paths.push_back(material_.source(source).path);
         names += fmt::format("{}{}", names.empty() ? "" : ", ", material_.source(source).path);
     }
-    log_.write({{"event", "end"}, {"reason", "non_finite"}, {"step", done}, {"steps", plan_.steps}, {"sources", paths}});
+    log_.write(
+        {{"event", "end"}, {"reason", "non_finite"}, {"step", done}, {"steps", plan_.steps}, {"sources", paths}});
     bar_.clear();
     bool const all = culprits.size() > 1 && culprits.size() == sources_in(material_, drawn).size();
     std::string const where = culprits.empty() ? "no source of the step alone is the cause, they are together"
@@ -279,8 +281,10 @@ int train(training_options_t const &asked) {
     if (options.resume == "auto") {
         if (!options.steps) fail_usage("--resume auto needs --steps, the length of the whole run");
         options.resume = find_checkpoint(asked.output);
-        if (options.resume.empty()) report(name_k, "no checkpoint to go on from yet; the run starts at step 0");
-        else options.initial.clear(); // which was for step 0
+        if (options.resume.empty())
+            report(name_k, "no checkpoint to go on from yet; the run starts at step 0");
+        else
+            options.initial.clear(); // which was for step 0
         if (is_finished(options)) return exit_success_k;
     }
     plan_t plan = make_plan(options);
