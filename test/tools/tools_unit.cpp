@@ -309,6 +309,50 @@ TEST(Mixture, ReadsWhatItSays) {
     EXPECT_EQ(mixture.validation->evaluation_bytes, 100u);
 }
 
+TEST(Mixture, ReadsTermsAndChoices) {
+    scratch_file_t const file(R"({"sources": [{"path": "/a", "temperature_group": 3, "fields": {"negatives": "wrong"}}],
+        "ambient": "none", "positives": 2, "negatives": 0, "lipschitz_weight": 0.5,
+        "late_interaction": {"weight": 0.25, "width": 64, "query_span": 32, "pair_loss": "softmax", "bias": -1},
+        "choices": {"sources": [{"path": "/c", "weight": 2, "temperature_group": 1}], "weight": 0.125, "brier_weight": 4,
+                    "batch_items": 7, "bytes": 90}})");
+    mixture_t const mixture = read_mixture(file.path(), "");
+    EXPECT_EQ(mixture.sources[0].temperature_group, 3u);
+    EXPECT_EQ(mixture.sources[0].fields.negatives, "wrong");
+    EXPECT_EQ(mixture.ambient, ambient_t::none_k);
+    EXPECT_EQ(mixture.positives, 2u);
+    EXPECT_EQ(mixture.negatives, 0u);
+    EXPECT_EQ(mixture.lipschitz_weight, 0.5f);
+    EXPECT_EQ(mixture.late_interaction.weight, 0.25f);
+    EXPECT_EQ(mixture.late_interaction.width, 64u);
+    EXPECT_EQ(mixture.late_interaction.query_span, 32u);
+    EXPECT_EQ(mixture.late_interaction.pair_loss, uform_pair_loss_form_softmax_k);
+    EXPECT_EQ(mixture.late_interaction.inverse_temperature, 1.0f);
+    EXPECT_EQ(mixture.late_interaction.bias, -1.0f);
+    ASSERT_TRUE(mixture.choices);
+    EXPECT_EQ(mixture.choices->sources[0].path, "/c");
+    EXPECT_EQ(mixture.choices->sources[0].weight, 2.0);
+    EXPECT_EQ(mixture.choices->sources[0].temperature_group, 1u);
+    EXPECT_EQ(mixture.choices->weight, 0.125f);
+    EXPECT_EQ(mixture.choices->brier_weight, 4.0f);
+    EXPECT_EQ(mixture.choices->batch_items, 7u);
+    EXPECT_EQ(mixture.choices->bytes, 90u);
+}
+
+TEST(Mixture, ComplaintsAboutTermsAndChoices) {
+    EXPECT_EQ(complaint_about("{\"ambient\": \"some\"}"), ":1: \"ambient\" must be \"across\", \"all\" or \"none\"");
+    EXPECT_EQ(complaint_about("{\"positives\": 0}"), ":1: \"positives\" must be at least 1");
+    EXPECT_EQ(complaint_about("{\"sources\": [{\"temperature_group\": 65536}]}"),
+              ":1: \"temperature_group\" must be at most 65535");
+    EXPECT_EQ(complaint_about("{\"choices\": {\n\"weight\": 1}}"),
+              ":2: \"weight\" comes from choices without \"sources\"; name at least one file");
+    EXPECT_EQ(complaint_about("{\"choices\": {\"sources\": [{\"path\": \"/c\",\n\"fields\": {}}]}}"),
+              ":2: \"fields\" is no key of a mixture; see tools/README.md");
+    EXPECT_NE(complaint_about("{\"sources\": [{\"path\": \"/a\"}], \"context\": 200,"
+                              "\"choices\": {\"bytes\": 200, \"sources\": [{\"path\": \"/c\"}]}}")
+                  .find("\"context\" has no room"),
+              std::string::npos);
+}
+
 TEST(Mixture, ComplaintsNameLineAndKey) {
     EXPECT_EQ(complaint_about("{\n\"sources\": [],\n\"stepz\": 3}"),
               ":3: \"stepz\" is no key of a mixture; see tools/README.md");
