@@ -3,6 +3,7 @@
  *  @brief `uform_base`: trains a model on a mixture and writes its checkpoint. The flags; the run is in support/training.
  */
 #include "support/command_line.hpp"
+#include "support/run_card.hpp"
 #include "support/training.hpp"
 
 namespace {
@@ -14,6 +15,7 @@ Examples:
   uform_base --tier nano --mixture scripts/mixtures/libreoffice_bitext.json --minutes 3 --output nano.safetensors
   uform_base --tier micro --mixture pairs.json --steps 2000 --validate-every 200 --log run.jsonl --output m.safetensors
   uform_base --resume nano.safetensors --mixture pairs.json --steps 2000 --output nano.safetensors
+  uform_base --tier tiny --mixture pairs.json --steps 90000 --save-every 500 --resume auto --output run/ --log run.jsonl
   uform_base --tier tiny --steps 0 --output fresh.safetensors
 
 Ctrl-C finishes the step, saves and exits with 130; a second one exits at once.
@@ -24,8 +26,8 @@ void add_model_flags(CLI::App &app, training_options_t &options) {
     auto *const hidden = app.add_option("--hidden", options.hidden, "width, a multiple of 128, instead of a tier");
     auto *const depth = app.add_option("--depth", options.depth, "blocks, instead of a tier");
     hidden->excludes(tier), depth->excludes(tier);
-    auto *const initial = app.add_option("--from", options.initial, "checkpoint whose weights to start from");
-    app.add_option("--resume", options.resume, "checkpoint to go on from, at its step")->excludes(initial);
+    app.add_option("--from", options.initial, "checkpoint whose weights to start from");
+    app.add_option("--resume", options.resume, "checkpoint to go on from, at its step; auto: the output's, if any");
     app.add_option("--seed", options.seed, "of weights, order and masks; 0");
 }
 
@@ -41,8 +43,19 @@ void add_data_flags(CLI::App &app, training_options_t &options) {
         ->excludes(steps);
 }
 
+void add_term_flags(CLI::App &app, training_options_t &options) {
+    app.add_option("--tcr-lambda", options.coding_rate_weight, "of the coding rate; the mixture's, or 0");
+    app.add_option("--lipschitz-lambda", options.lipschitz_weight, "of the Lipschitz term; the mixture's, or 0");
+    app.add_option("--choices-weight", options.choices_weight, "of the choices that the mixture names; its own, or 1");
+    app.add_option("--brier-weight", options.brier_weight, "of the Brier score within; the mixture's, or 0");
+    app.add_option("--late-interaction-weight", options.late_interaction_weight, "of MaxSim; the mixture's, or 0");
+    app.add_option("--late-interaction-width", options.late_interaction_width, "of a token vector; 128");
+    app.add_option("--late-interaction-loss", options.late_interaction_loss,
+                   "ranked, softmax, sigmoid or balanced; the mixture's, or ranked");
+}
+
 void add_run_flags(CLI::App &app, training_options_t &options) {
-    app.add_option("--output", options.output, "checkpoint to write")->required();
+    app.add_option("--output", options.output, "checkpoint to write, or a folder of the run's own")->required();
     app.add_option("--validate-every", options.validate_every, "steps between validations; only at the end");
     app.add_option("--save-every", options.save_every, "steps between saves; only at the end");
     app.add_option("--log", options.log, "JSON line per step, validation and save");
@@ -55,8 +68,10 @@ void add_run_flags(CLI::App &app, training_options_t &options) {
 int main(int argc, char **argv) {
     CLI::App app("Trains a UForm model on texts.", "uform_base");
     training_options_t options;
+    options.command = shell_quoted(argc, argv);
     add_model_flags(app, options);
     add_data_flags(app, options);
+    add_term_flags(app, options);
     add_run_flags(app, options);
     app.footer(examples_k);
     return run_tool(app, argc, argv, [&] { return train(options); });

@@ -13,12 +13,15 @@
 #include <unistd.h>
 
 #include "support/batch.hpp"
+#include "support/batch_queue.hpp"
 #include "support/calibration.hpp"
 #include "support/checkpoint_header.hpp"
 #include "support/error.hpp"
 #include "support/files.hpp"
+#include "support/live_view.hpp"
 #include "support/mixture.hpp"
 #include "support/retrieval.hpp"
+#include "support/run_card.hpp"
 #include "support/sampler.hpp"
 
 using namespace uform::tools;
@@ -145,8 +148,7 @@ TEST(Sampler, WeightsMultiplyHowOftenRecordsAreDrawn) {
 TEST(Batch, QueriesThenDocumentsCutWithTheirPrefix) {
     mixture_t mixture;
     mixture.query_prefix = "q:", mixture.query_bytes = 4, mixture.document_bytes = 2;
-    std::size_t const records[] = {2, 0};
-    batch_t const batch = make_pairs_batch(mixture, three_records(), records);
+    batch_t const batch = make_pairs_batch(mixture, three_records(), {}, {{2, 0}, {}, 0});
     EXPECT_EQ(batch.bytes, "q:ccq:aCCA");
     EXPECT_EQ(batch.offsets, (std::vector<std::size_t> {0, 4, 7, 9, 10}));
     EXPECT_EQ(batch.count, 4u);
@@ -154,8 +156,7 @@ TEST(Batch, QueriesThenDocumentsCutWithTheirPrefix) {
 
 TEST(Batch, RelationsAcrossSides) {
     // Records 0 and 2 share a group. Items: queries 0, 1, 2, documents 3, 4, 5.
-    std::size_t const records[] = {0, 1, 2};
-    batch_t const batch = make_pairs_batch(mixture_t(), three_records(), records);
+    batch_t const batch = make_pairs_batch(mixture_t(), three_records(), {}, {{0, 1, 2}, {}, 0});
     EXPECT_EQ(row(batch.attract, 0), ids_t {3});
     EXPECT_EQ(row(batch.attract, 5), ids_t {2});
     EXPECT_EQ(row(batch.ignore, 0), (ids_t {1, 2, 5}));
@@ -166,12 +167,124 @@ TEST(Batch, RelationsAcrossSides) {
 TEST(Batch, RelationsWhereAllRepel) {
     mixture_t mixture;
     mixture.ambient = ambient_t::all_k, mixture.symmetric = false;
-    std::size_t const records[] = {0, 1, 2};
-    batch_t const batch = make_pairs_batch(mixture, three_records(), records);
+    batch_t const batch = make_pairs_batch(mixture, three_records(), {}, {{0, 1, 2}, {}, 0});
     EXPECT_EQ(row(batch.ignore, 0), (ids_t {2, 5}));
     EXPECT_TRUE(row(batch.ignore, 1).empty());
     EXPECT_TRUE(row(batch.attract, 3).empty());
     EXPECT_TRUE(row(batch.ignore, 3).empty());
+}
+
+/** Record 0 has two answers and a decoy, record 1 one answer and three decoys; no record shares a group. */
+corpus_t records_with_decoys() {
+    corpus_t corpus;
+    std::string_view const answers[] = {"A", "a"}, decoy[] = {"x"}, answer[] = {"B"}, decoys[] = {"1", "2", "3"};
+    corpus.add("q", answers, decoy, 0), corpus.add("r", answer, decoys, 1);
+    corpus.end_source();
+    return corpus;
+}
+
+choices_t two_questions() {
+    choices_t choices;
+    choices.texts = "hot?cold?", choices.text_offsets = {0, 4, 9};
+    choices.legal = "ynABC", choices.legal_offsets = {0, 2, 5};
+    choices.targets = {1, 0, 0.25, 0.25, 0.5}, choices.groups = {0, 2};
+    return choices;
+}
+
+TEST(Batch, AnswersAttractAndDecoysRepel) {
+    // Items: queries 0 and 1; of record 0 answers 2 and 3, decoy 4; of record 1 answer 5, decoys 6 and 7 of three.
+    mixture_t mixture;
+    mixture.negatives = 2;
+    batch_t const batch = make_pairs_batch(mixture, records_with_decoys(), {}, {{0, 1}, {}, 0});
+    EXPECT_EQ(batch.bytes, "qrAaxB12");
+    EXPECT_EQ(row(batch.attract, 0), (ids_t {2, 3}));
+    EXPECT_EQ(row(batch.repel, 0), ids_t {4});
+    EXPECT_EQ(row(batch.ignore, 0), ids_t {1});
+    EXPECT_EQ(row(batch.attract, 1), ids_t {5});
+    EXPECT_EQ(row(batch.repel, 1), (ids_t {6, 7}));
+    EXPECT_EQ(row(batch.attract, 3), ids_t {0});
+    EXPECT_EQ(row(batch.ignore, 3), (ids_t {2, 4, 5, 6, 7}));
+    for (std::size_t const decoy : {4u, 6u, 7u}) EXPECT_TRUE(row(batch.attract, decoy).empty()) << decoy;
+    EXPECT_EQ(batch.sides[1], uform_late_interaction_side_query_k);
+    EXPECT_EQ(batch.sides[7], uform_late_interaction_side_document_k);
+    mixture.ambient = ambient_t::all_k; // now an answer repels its record's decoys, and other records' documents ambiently
+    batch_t const all = make_pairs_batch(mixture, records_with_decoys(), {}, {{0, 1}, {}, 0});
+    EXPECT_EQ(row(all.repel, 3), ids_t {4});
+    EXPECT_EQ(row(all.ignore, 3), ids_t {2});
+}
+
+TEST(Batch, TurnsShowDocumentsInARing) {
+    mixture_t mixture;
+    mixture.positives = 1, mixture.negatives = 2;
+    corpus_t const corpus = records_with_decoys();
+    EXPECT_EQ(make_pairs_batch(mixture, corpus, {}, {{0, 1}, {}, 1}).bytes, "qraxB31");
+    EXPECT_EQ(make_pairs_batch(mixture, corpus, {}, {{0, 1}, {}, 2}).bytes, "qrAxB23");
+    EXPECT_EQ(make_texts_batch(mixture, corpus, {}, {{0, 1}, {}, 1}).bytes, "aB");
+}
+
+TEST(Batch, ChoosersStandApart) {
+    mixture_t mixture;
+    mixture.choices.emplace().bytes = 3;
+    mixture.sources.resize(1), mixture.sources[0].temperature_group = 1;
+    batch_t const batch = make_pairs_batch(mixture, three_records(), two_questions(), {{0}, {1, 0}, 0});
+    EXPECT_EQ(batch.bytes, "aAcolhot");
+    EXPECT_EQ(batch.temperature_groups, (ids_t {1, 1, 2, 0}));
+    EXPECT_EQ(batch.legal, "ABCyn");
+    EXPECT_EQ(batch.targets, (std::vector<float> {0.25f, 0.25f, 0.5f, 1, 0}));
+    EXPECT_EQ(batch.choice_offsets, (std::vector<std::size_t> {0, 0, 0, 3, 5}));
+    EXPECT_EQ(row(batch.ignore, 0), (ids_t {2, 3}));
+    EXPECT_EQ(row(batch.ignore, 1), (ids_t {2, 3}));
+    EXPECT_TRUE(row(batch.ignore, 2).empty());
+    EXPECT_EQ(batch.sides[2], uform_late_interaction_side_none_k);
+    EXPECT_EQ(make_texts_batch(mixture, three_records(), two_questions(), {{2}, {0}, 0}).bytes, "CCChot");
+}
+
+TEST(BatchQueue, StartsAnywhereAndRepeatsTheBatches) {
+    scratch_file_t const file("{\"query\": \"a\", \"document\": [\"A\", \"AA\"]}\n{\"query\": \"b\", \"document\": \"B\"}\n"
+                              "{\"query\": \"c\", \"document\": \"C\", \"negatives\": [\"x\", \"y\"]}\n");
+    plan_t plan;
+    plan.mixture.batch_pairs = 2, plan.seed = 5, plan.mixture.negatives = 1;
+    plan.mixture.sources.resize(1), plan.mixture.sources[0].path = file.path();
+    material_t direct(plan), queued(plan);
+    EXPECT_EQ(plan.positives, 2u);
+    EXPECT_EQ(plan.negatives, 1u);
+    EXPECT_EQ(plan.items(), 2u * (1 + 2 + 1));
+    for (std::size_t const first : {0u, 3u, 17u}) {
+        batch_queue_t queue(queued, first, first + 8);
+        for (std::size_t step = first; step < first + 8; ++step) {
+            prepared_t const prepared = queue.take();
+            drawn_t const drawn = direct.draw(step);
+            EXPECT_EQ(prepared.drawn.records, drawn.records) << step;
+            EXPECT_EQ(prepared.batch.bytes, direct.batch(drawn).bytes) << step;
+        }
+    }
+    for (int i = 0; i < 20; ++i) batch_queue_t(queued, 0, 1000).take(); // left while it builds
+    drawn_t const drawn {{0, 2, 1}, {}, 4};
+    EXPECT_EQ(direct.part_of(drawn, 0).records, drawn.records);
+    EXPECT_EQ(direct.records_of(0), 3u);
+}
+
+TEST(RunCard, QuotesForAShell) {
+    char const *const words[] = {"uform_base", "--output", "it's a/", "", "$x", "a=b"};
+    EXPECT_EQ(shell_quoted(6, words), "uform_base --output 'it'\\''s a/' '' '$x' a=b");
+    EXPECT_EQ(card_path("run/model.safetensors", true), "run/README.md");
+    EXPECT_EQ(card_path("m.safetensors", false), "m.README.md");
+}
+
+TEST(LiveView, NamesTheTermsThatAreThere) {
+    plan_t plan;
+    plan.hidden = 128, plan.depth = 1; // 258 * 128 + 16 * 128^2 + 2 * 128 + 2 * 128 + 2 * 128^2 parameters: 328448
+    plan.mixture.coding_rate_weight = 0.5f;
+    uform_trainer_step_stats_t stats = {};
+    stats.loss = 1.25f, stats.contrastive_loss = 2.25f, stats.coding_rate = 2, stats.effective_rank = 17;
+    EXPECT_EQ(live_view(plan, stats, 1000), "loss 1.2500 (contrastive 2.250, rate -1.000) | rank 17 | 1000 tokens/s, 2.0 GFLOP/s");
+}
+
+TEST(Corpus, SourcesOfRecords) {
+    std::size_t const offsets[] = {0, 2, 3};
+    EXPECT_EQ(source_of(offsets, 0), 0u);
+    EXPECT_EQ(source_of(offsets, 1), 0u);
+    EXPECT_EQ(source_of(offsets, 2), 1u);
 }
 
 TEST(Mixture, ReadsWhatItSays) {
@@ -194,6 +307,50 @@ TEST(Mixture, ReadsWhatItSays) {
     EXPECT_FALSE(mixture.symmetric);
     EXPECT_EQ(mixture.bias, 0.0f);
     EXPECT_EQ(mixture.validation->evaluation_bytes, 100u);
+}
+
+TEST(Mixture, ReadsTermsAndChoices) {
+    scratch_file_t const file(R"({"sources": [{"path": "/a", "temperature_group": 3, "fields": {"negatives": "wrong"}}],
+        "ambient": "none", "positives": 2, "negatives": 0, "lipschitz_weight": 0.5,
+        "late_interaction": {"weight": 0.25, "width": 64, "query_span": 32, "pair_loss": "softmax", "bias": -1},
+        "choices": {"sources": [{"path": "/c", "weight": 2, "temperature_group": 1}], "weight": 0.125, "brier_weight": 4,
+                    "batch_items": 7, "bytes": 90}})");
+    mixture_t const mixture = read_mixture(file.path(), "");
+    EXPECT_EQ(mixture.sources[0].temperature_group, 3u);
+    EXPECT_EQ(mixture.sources[0].fields.negatives, "wrong");
+    EXPECT_EQ(mixture.ambient, ambient_t::none_k);
+    EXPECT_EQ(mixture.positives, 2u);
+    EXPECT_EQ(mixture.negatives, 0u);
+    EXPECT_EQ(mixture.lipschitz_weight, 0.5f);
+    EXPECT_EQ(mixture.late_interaction.weight, 0.25f);
+    EXPECT_EQ(mixture.late_interaction.width, 64u);
+    EXPECT_EQ(mixture.late_interaction.query_span, 32u);
+    EXPECT_EQ(mixture.late_interaction.pair_loss, uform_pair_loss_form_softmax_k);
+    EXPECT_EQ(mixture.late_interaction.inverse_temperature, 1.0f);
+    EXPECT_EQ(mixture.late_interaction.bias, -1.0f);
+    ASSERT_TRUE(mixture.choices);
+    EXPECT_EQ(mixture.choices->sources[0].path, "/c");
+    EXPECT_EQ(mixture.choices->sources[0].weight, 2.0);
+    EXPECT_EQ(mixture.choices->sources[0].temperature_group, 1u);
+    EXPECT_EQ(mixture.choices->weight, 0.125f);
+    EXPECT_EQ(mixture.choices->brier_weight, 4.0f);
+    EXPECT_EQ(mixture.choices->batch_items, 7u);
+    EXPECT_EQ(mixture.choices->bytes, 90u);
+}
+
+TEST(Mixture, ComplaintsAboutTermsAndChoices) {
+    EXPECT_EQ(complaint_about("{\"ambient\": \"some\"}"), ":1: \"ambient\" must be \"across\", \"all\" or \"none\"");
+    EXPECT_EQ(complaint_about("{\"positives\": 0}"), ":1: \"positives\" must be at least 1");
+    EXPECT_EQ(complaint_about("{\"sources\": [{\"temperature_group\": 65536}]}"),
+              ":1: \"temperature_group\" must be at most 65535");
+    EXPECT_EQ(complaint_about("{\"choices\": {\n\"weight\": 1}}"),
+              ":2: \"weight\" comes from choices without \"sources\"; name at least one file");
+    EXPECT_EQ(complaint_about("{\"choices\": {\"sources\": [{\"path\": \"/c\",\n\"fields\": {}}]}}"),
+              ":2: \"fields\" is no key of a mixture; see tools/README.md");
+    EXPECT_NE(complaint_about("{\"sources\": [{\"path\": \"/a\"}], \"context\": 200,"
+                              "\"choices\": {\"bytes\": 200, \"sources\": [{\"path\": \"/c\"}]}}")
+                  .find("\"context\" has no room"),
+              std::string::npos);
 }
 
 TEST(Mixture, ComplaintsNameLineAndKey) {

@@ -2,9 +2,11 @@
  *  @file batch.hpp
  *  @brief The items of one step and how they relate, laid out as `uform_trainer_step` takes them.
  *
- *  Pairs become items: the queries first, then their documents. A query attracts its document, and the other way round
- *  where symmetric. Left out are pairs of one group other than the attracting two (a set that `ignore` names wins over
- *  `attract`, so it must not name those), and, where only pairs across the sides repel, all pairs within a side.
+ *  Items are the queries of a step's records first, then record by record their documents, those that answer before
+ *  those that do not, then what chooses. A query attracts its answers and repels its other documents; an answer attracts
+ *  its query where symmetric. Left out are pairs of one group (a set that `ignore` names wins over `attract` and
+ *  `repel`, so it must not name those), where only pairs across the sides repel all pairs within a side, and what
+ *  chooses. Of a record with more documents than a step shows, each turn shows the next ones.
  */
 #pragma once
 #include <cstddef>
@@ -15,6 +17,7 @@
 
 #include <uform/train.h>
 
+#include "support/choices.hpp"
 #include "support/corpus.hpp"
 #include "support/mixture.hpp"
 
@@ -34,16 +37,37 @@ struct batch_t {
     std::string bytes;
     std::vector<std::size_t> offsets {0}; // [count + 1]
     edges_t attract;
+    edges_t repel;
     edges_t ignore;
+    std::vector<uform_late_interaction_side_t> sides; // [count]
+    std::vector<std::uint32_t> temperature_groups;    // [count]
+    std::string legal;                                // bytes that items may choose
+    std::vector<float> targets;                       // one for each
+    std::vector<std::size_t> choice_offsets {0};      // [count + 1], of both
 
     void add(std::string_view prefix, std::string_view text, std::size_t limit);
+    /** Adds one without choices. */
+    void add(std::string_view prefix, std::string_view text, std::size_t limit, uform_late_interaction_side_t side,
+             std::uint32_t temperature_group);
     uform_tape_view_t tape() const noexcept { return {bytes.data(), offsets.data(), uform_scalar_u8_k}; }
+    bool chooses() const noexcept { return !targets.empty(); }
+    /** The call's views of this batch; relations where `with_pairs`. */
+    void fill(uform_trainer_step_t &call, bool with_pairs) const noexcept;
 };
 
-/** Pairs with their relations. */
-batch_t make_pairs_batch(mixture_t const &mixture, corpus_t const &corpus, std::span<std::size_t const> records);
+/** What a step shows: records by their numbers, and the turn of records that have more documents than fit. */
+struct drawn_t {
+    std::vector<std::size_t> records;
+    std::vector<std::size_t> choices;
+    std::uint64_t turn = 0;
+};
+
+/** Pairs with their relations; `choices` may be empty. */
+batch_t make_pairs_batch(mixture_t const &mixture, corpus_t const &corpus, choices_t const &choices,
+                         drawn_t const &drawn);
 
 /** Documents alone, as the masked objective takes them. */
-batch_t make_texts_batch(mixture_t const &mixture, corpus_t const &corpus, std::span<std::size_t const> records);
+batch_t make_texts_batch(mixture_t const &mixture, corpus_t const &corpus, choices_t const &choices,
+                         drawn_t const &drawn);
 
 } // namespace uform::tools

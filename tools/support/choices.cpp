@@ -25,6 +25,7 @@ constexpr float least_probability_k = std::numeric_limits<float>::min();
 struct reader_t {
     std::string const &path;
     choices_t &choices;
+    std::uint32_t default_group;
     std::size_t line = 0;
 
     std::string_view text(simdjson::dom::object record, char const *field) const {
@@ -38,7 +39,7 @@ struct reader_t {
     std::uint32_t group(simdjson::dom::object record) const {
         simdjson::dom::element value;
         std::uint64_t found = 0;
-        if (record["group"].get(value)) return 0;
+        if (record["group"].get(value)) return default_group;
         if (value.get(found) || found >= groups_limit_k)
             fail_at(path, line, "\"group\" must be a whole number below {}", groups_limit_k);
         return std::uint32_t(found);
@@ -102,17 +103,22 @@ std::size_t choices_t::groups_count() const {
     return groups.empty() ? 0 : std::size_t(*std::max_element(groups.begin(), groups.end())) + 1;
 }
 
-choices_t read_choices(std::string const &path) {
-    choices_t choices;
+void append_choices(std::string const &path, std::uint32_t group, choices_t &choices) {
+    std::size_t const before = choices.size();
     line_reader_t lines(path);
     simdjson::dom::parser parser;
-    reader_t reader {path, choices};
+    reader_t reader {path, choices, group};
     for (std::string line; lines.next(line);) {
         reader.line = lines.line_number();
         reader.add(parser, line);
         if (reader.line % 65536 == 0) leave_if_interrupted();
     }
-    if (choices.size() == 0) fail_at(path, 0, "no record is in it; there is nothing to calibrate on");
+    if (choices.size() == before) fail_at(path, 0, "no record is in it; there is nothing to choose");
+}
+
+choices_t read_choices(std::string const &path) {
+    choices_t choices;
+    append_choices(path, 0, choices);
     return choices;
 }
 

@@ -28,6 +28,9 @@ struct choices_t {
 /** Lines of {"text", "choices", "targets" or "answer", "group"}. */
 choices_t read_choices(std::string const &path);
 
+/** Appends the lines of one more file; records that name no group are of `group`. */
+void append_choices(std::string const &path, std::uint32_t group, choices_t &choices);
+
 /**
  *  The model's logits of all legal bytes, from its probabilities at `inverse_temperature`, that of its group zero. A
  *  probability below 2^-126, the least that float32 holds whole, counts as that.

@@ -22,10 +22,12 @@ using groups_t = std::unordered_map<std::string, std::uint32_t>;
 struct source_reader_t {
     source_t const &source;
     bool with_queries;
+    bool empty_queries; // whether a query may be
     corpus_t &corpus;
     groups_t &groups;
     std::uint32_t &groups_count;
     std::size_t line = 0;
+    std::vector<std::string_view> positives {}, negatives {}; // of one record
 
     std::string_view text(simdjson::dom::object record, std::string const &field) const {
         std::string_view found;
@@ -55,27 +57,60 @@ struct source_reader_t {
         return found->second;
     }
 
-    void add(simdjson::dom::parser &parser, std::string_view json) {
+    /** A string, or an array of them. */
+    void texts(simdjson::dom::element value, std::string const &field, std::vector<std::string_view> &found) const {
+        std::string_view one;
+        simdjson::dom::array several;
+        if (!value.get(one)) return found.push_back(one);
+        if (value.get(several)) fail_at(source.path, line, "\"{}\" must be a string, or an array of strings", field);
+        for (simdjson::dom::element const each : several) {
+            if (each.get(one)) fail_at(source.path, line, "\"{}\" must hold strings alone", field);
+            found.push_back(one);
+        }
+    }
+
+    void read_positives(simdjson::dom::object record) {
+        std::string const &field = source.fields.document;
+        simdjson::dom::element value;
+        positives.clear();
+        if (record[field].get(value))
+            fail_at(source.path, line, "the record lacks \"{}\"; name another field in \"fields\"", field);
+        texts(value, field, positives);
+        if (positives.empty()) fail_at(source.path, line, "\"{}\" is an empty array; a query needs an answer", field);
+    }
+
+    void read_negatives(simdjson::dom::object record) {
+        std::string const field = source.fields.negatives.value_or("negatives");
+        simdjson::dom::element value;
+        negatives.clear();
+        if (!record[field].get(value))
+            texts(value, field, negatives);
+        else if (source.fields.negatives)
+            fail_at(source.path, line, "the record lacks \"{}\"; name another field of negatives", field);
+    }
+
+    void add(simdjson::dom::parser &parser, std::string const &json) {
         if (json.find_first_not_of(" \t\r") == json.npos) return;
         simdjson::dom::object record;
-        auto const failed = parser.parse(json.data(), json.size(), false).get(record);
+        auto const failed = parser.parse(json).get(record);
         if (failed == simdjson::UTF8_ERROR) fail_at(source.path, line, "the line is not UTF-8; re-encode the file");
         if (failed) fail_at(source.path, line, "the line is not a JSON object; correct or remove it");
         if (!passes(record)) return;
         std::string_view const query = with_queries ? text(record, source.fields.query) : std::string_view();
-        corpus.add(query, text(record, source.fields.document), group(record));
+        if (with_queries && !empty_queries && query.empty())
+            fail_at(source.path, line, "the query is empty, and late interaction scores its bytes; remove the record");
+        read_positives(record);
+        if (with_queries) read_negatives(record);
+        corpus.add(query, positives, negatives, group(record));
     }
 
     void read() {
-        simdjson::padded_string const padded(read_file(source.path));
-        std::string_view rest(padded.data(), padded.size());
+        line_reader_t lines(source.path);
         simdjson::dom::parser parser;
         std::size_t const before = corpus.size();
-        while (!rest.empty()) {
-            std::size_t const end = std::min(rest.find('\n'), rest.size());
-            ++line;
-            add(parser, rest.substr(0, end));
-            rest.remove_prefix(std::min(end + 1, rest.size()));
+        for (std::string json; lines.next(json);) {
+            line = lines.line_number();
+            add(parser, json);
             if (line % 65536 == 0) leave_if_interrupted();
         }
         if (corpus.size() == before)
@@ -87,25 +122,40 @@ struct source_reader_t {
 
 } // namespace
 
-void corpus_t::add(std::string_view query, std::string_view document, std::uint32_t group) {
-    std::size_t const query_offset = bytes_.size();
-    bytes_.append(query).append(document);
-    records_.push_back({query_offset, query_offset + query.size(), std::uint32_t(query.size()),
-                        std::uint32_t(document.size()), group});
+void corpus_t::append(std::string_view text) {
+    bytes_.append(text);
+    text_offsets_.push_back(bytes_.size());
+}
+
+void corpus_t::add(std::string_view query, std::span<std::string_view const> positives,
+                   std::span<std::string_view const> negatives, std::uint32_t group) {
+    records_.push_back(
+        {text_offsets_.size() - 1, std::uint32_t(positives.size()), std::uint32_t(negatives.size()), group});
+    append(query);
+    for (std::string_view const each : positives) append(each);
+    for (std::string_view const each : negatives) append(each);
+    most_positives_ = std::max(most_positives_, positives.size());
+    most_negatives_ = std::max(most_negatives_, negatives.size());
+}
+
+std::size_t source_of(std::span<std::size_t const> source_offsets, std::size_t record) noexcept {
+    auto const after = std::upper_bound(source_offsets.begin(), source_offsets.end(), record);
+    return std::size_t(after - source_offsets.begin()) - 1;
 }
 
 corpus_t read_corpus(mixture_t const &mixture, bool with_queries) {
     corpus_t corpus;
     groups_t groups;
     std::uint32_t groups_count = 0;
+    bool const empty_queries = mixture.late_interaction.weight == 0 || !mixture.query_prefix.empty();
     for (source_t const &source : mixture.sources)
-        source_reader_t {source, with_queries, corpus, groups, groups_count}.read();
+        source_reader_t {source, with_queries, empty_queries, corpus, groups, groups_count}.read();
     return corpus;
 }
 
 corpus_t read_pairs(std::string const &path, fields_t const &fields) {
     mixture_t one;
-    one.sources.push_back({path, fields, {}, 1});
+    one.sources.push_back({path, fields, {}, 1, 0});
     return read_corpus(one, true);
 }
 

@@ -132,7 +132,9 @@ void check_writable(std::string const &path) {
 }
 
 line_reader_t::line_reader_t(std::string const &path)
-    : path_(shown(path, "stdin")), descriptor_(path == "-" ? STDIN_FILENO : open_to_read(path)) {}
+    : path_(shown(path, "stdin")),
+      decompressor_(path.ends_with(".zst") ? std::make_unique<decompressor_t>(path) : nullptr),
+      descriptor_(path == "-" ? STDIN_FILENO : open_to_read(path)) {}
 
 line_reader_t::~line_reader_t() {
     if (descriptor_ > STDIN_FILENO) ::close(descriptor_);
@@ -141,11 +143,26 @@ line_reader_t::~line_reader_t() {
 bool line_reader_t::refill() {
     if (ended_) return false;
     buffer_.erase(0, begin_), begin_ = 0;
+    if (decompressor_) return refill_decompressed();
     std::size_t const before = buffer_.size();
     buffer_.resize(before + chunk_k);
     std::size_t const count = read_some(descriptor_, buffer_.data() + before, chunk_k, path_);
     buffer_.resize(before + count);
     ended_ = count == 0;
+    return !ended_;
+}
+
+bool line_reader_t::refill_decompressed() {
+    if (decompressor_->hungry()) {
+        std::string chunk(chunk_k, '\0');
+        chunk.resize(read_some(descriptor_, chunk.data(), chunk_k, path_));
+        ended_ = chunk.empty();
+        decompressor_->feed(std::move(chunk));
+    }
+    if (ended_)
+        decompressor_->finish();
+    else
+        decompressor_->produce(buffer_);
     return !ended_;
 }
 

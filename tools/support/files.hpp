@@ -4,8 +4,11 @@
  */
 #pragma once
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
+
+#include "support/decompressor.hpp"
 
 namespace uform::tools {
 
@@ -32,7 +35,7 @@ std::string checkpoint_target(std::string const &path);
 void check_writable(std::string const &path);
 
 /** Gives lines of a file or of standard input, `-`, of any length and any bytes. Only the newline is taken off: a
- *  carriage return stays, and a last line without a newline counts. */
+ *  carriage return stays, and a last line without a newline counts. A file named `.zst` is decompressed as it is read. */
 class line_reader_t {
   public:
     explicit line_reader_t(std::string const &path);
@@ -46,8 +49,10 @@ class line_reader_t {
 
   private:
     bool refill();
+    bool refill_decompressed();
 
     std::string path_;
+    std::unique_ptr<decompressor_t> decompressor_; // null where the file is plain
     int descriptor_ = -1;
     std::string buffer_; // bytes read and not yet handed out, from `begin_`
     std::size_t begin_ = 0;

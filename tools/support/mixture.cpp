@@ -14,6 +14,8 @@ namespace {
 
 // An epoch's order is held in memory, weight times records of it: more would not fit, or not even fit an integer.
 constexpr double weight_limit_k = 1000;
+constexpr std::size_t temperature_groups_limit_k = 65536; // of a checkpoint
+constexpr std::size_t documents_limit_k = 1024;           // of one record, either kind, in one step
 
 struct reader_t {
     strict_json_t json;
@@ -27,22 +29,32 @@ struct reader_t {
             if (key == "query") found.query = json.string(name);
             else if (key == "document" || key == "text") found.document = json.string(name);
             else if (key == "group") found.group = json.string(name);
+            else if (key == "negatives") found.negatives = json.string(name);
             else return false;
             return true;
         });
         return found;
     }
 
-    source_t source(json_value_t value) {
+    std::size_t count_up_to(json_value_t value, std::size_t at_least, std::size_t limit) {
+        std::size_t const found = json.count(value, at_least);
+        if (found > limit) json.refuse(fmt::format("must be at most {}", limit));
+        return found;
+    }
+
+    /** A source of choices has neither fields nor a filter. */
+    source_t source(json_value_t value, bool of_pairs) {
         source_t found;
         json.object(value, [&](std::string_view key, json_value_t inner) {
             if (key == "path") found.path = resolved(inner);
-            else if (key == "fields") found.fields = fields(inner);
+            else if (key == "fields" && of_pairs) found.fields = fields(inner);
             else if (key == "weight")
                 found.weight = json.number(inner, 1e-6, weight_limit_k);
+            else if (key == "temperature_group")
+                found.temperature_group = std::uint32_t(count_up_to(inner, 0, temperature_groups_limit_k - 1));
             else if (key == "format") {
                 if (json.string(inner) != "jsonl") json.refuse("must be \"jsonl\", the one format there is");
-            } else if (key == "filter")
+            } else if (key == "filter" && of_pairs)
                 json.object(inner, [&](std::string_view field, json_value_t values) {
                     std::string const name(field);
                     found.filter[name] = json.strings(values);
@@ -83,8 +95,42 @@ struct reader_t {
 
     ambient_t ambient(json_value_t value) {
         std::string const name = json.string(value);
-        if (name != "across" && name != "all") json.refuse("must be \"across\" or \"all\"");
-        return name == "all" ? ambient_t::all_k : ambient_t::across_k;
+        if (name == "across") return ambient_t::across_k;
+        if (name == "all") return ambient_t::all_k;
+        if (name != "none") json.refuse("must be \"across\", \"all\" or \"none\"");
+        return ambient_t::none_k;
+    }
+
+    late_interaction_t late_interaction(json_value_t value) {
+        late_interaction_t found;
+        found.weight = 1;
+        json.object(value, [&](std::string_view key, json_value_t inner) {
+            if (key == "weight") found.weight = float(json.number(inner, 0));
+            else if (key == "width") found.width = json.count(inner, 8);
+            else if (key == "query_span") found.query_span = json.count(inner, 1);
+            else if (key == "pair_loss") found.pair_loss = pair_loss(inner);
+            else if (key == "inverse_temperature") found.inverse_temperature = float(json.number(inner, 1e-6));
+            else if (key == "bias") found.bias = float(json.number(inner, -1e6));
+            else return false;
+            return true;
+        });
+        return found;
+    }
+
+    choices_term_t choices(json_value_t value) {
+        choices_term_t found;
+        json.object(value, [&](std::string_view key, json_value_t inner) {
+            if (key == "sources")
+                json.array(inner, [&](json_value_t each) { found.sources.push_back(source(each, false)); });
+            else if (key == "weight") found.weight = float(json.number(inner, 0));
+            else if (key == "brier_weight") found.brier_weight = float(json.number(inner, 0));
+            else if (key == "batch_items") found.batch_items = count_up_to(inner, 1, 65536);
+            else if (key == "bytes") found.bytes = json.count(inner, 1);
+            else return false;
+            return true;
+        });
+        if (found.sources.empty()) json.refuse("comes from choices without \"sources\"; name at least one file");
+        return found;
     }
 
     void prefixes(json_value_t value, mixture_t &mixture) {
@@ -99,11 +145,13 @@ struct reader_t {
     bool data_key(std::string_view key, json_value_t value, mixture_t &mixture) {
         if (key == "name") mixture.name = json.string(value);
         else if (key == "sources")
-            json.array(value, [&](json_value_t each) { mixture.sources.push_back(source(each)); });
+            json.array(value, [&](json_value_t each) { mixture.sources.push_back(source(each, true)); });
         else if (key == "prefixes") prefixes(value, mixture);
         else if (key == "query_bytes") mixture.query_bytes = json.count(value, 1);
         else if (key == "document_bytes") mixture.document_bytes = json.count(value, 1);
         else if (key == "batch_pairs") mixture.batch_pairs = json.count(value, 1);
+        else if (key == "positives") mixture.positives = count_up_to(value, 1, documents_limit_k);
+        else if (key == "negatives") mixture.negatives = count_up_to(value, 0, documents_limit_k);
         else if (key == "context") mixture.context = json.count(value, 1);
         else if (key == "validation") mixture.validation = validation(value);
         else return false;
@@ -121,6 +169,9 @@ struct reader_t {
         else if (key == "matryoshka")
             json.array(value, [&](json_value_t each) { mixture.matryoshka.push_back(json.count(each, 8)); });
         else if (key == "coding_rate_weight") mixture.coding_rate_weight = float(json.number(value, 0));
+        else if (key == "lipschitz_weight") mixture.lipschitz_weight = float(json.number(value, 0));
+        else if (key == "late_interaction") mixture.late_interaction = late_interaction(value);
+        else if (key == "choices") mixture.choices = choices(value);
         else if (key == "learning_rate") mixture.learning_rate = float(json.number(value, 1e-12));
         else if (key == "min_learning_rate") mixture.min_learning_rate = float(json.number(value, 0));
         else if (key == "warmup_steps") mixture.warmup_steps = json.count(value, 0);
@@ -136,6 +187,8 @@ void check_whole(mixture_t const &mixture) {
         fail_at(mixture.path, 0, "a prefix leaves no room for text; raise \"query_bytes\" or \"document_bytes\"");
     if (mixture.context && *mixture.context < std::max(mixture.query_bytes, mixture.document_bytes))
         fail_at(mixture.path, 0, "\"context\" is below \"query_bytes\" or \"document_bytes\"; raise it");
+    if (mixture.context && mixture.choices && *mixture.context <= mixture.choices->bytes)
+        fail_at(mixture.path, 0, "\"context\" has no room for the \"bytes\" of choices and a MASK; raise it");
 }
 
 } // namespace

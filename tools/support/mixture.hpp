@@ -6,6 +6,7 @@
  */
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,22 +16,43 @@
 
 namespace uform::tools {
 
-/** Which pairs that no edge names repel: those between the two sides, or those within a side as well. */
-enum class ambient_t { across_k, all_k };
+/** Which pairs that no edge names repel: those between the two sides, those within a side as well, or none. */
+enum class ambient_t { across_k, all_k, none_k };
 
 /** Names of the fields of a record. */
 struct fields_t {
     std::string query = "query";
     std::string document = "document";
-    std::optional<std::string> group; // where not named, "group" is read if it is there
+    std::optional<std::string> group;     // where not named, "group" is read if it is there
+    std::optional<std::string> negatives; // likewise
 };
 
-/** One JSONL file. */
+/** One JSONL file, of pairs or of choices. */
 struct source_t {
     std::string path; // resolved
     fields_t fields;
     std::map<std::string, std::vector<std::string>> filter; // field → values that pass
     double weight = 1;                                      // how often an epoch shows each record, on average
+    std::uint32_t temperature_group = 0;                    // of its pairs, or of its choices that name none
+};
+
+/** The term over token vectors; pairs say which items are queries and which documents. */
+struct late_interaction_t {
+    float weight = 0;
+    std::size_t width = 128;
+    std::size_t query_span = 64; // tokens of a query that score
+    uform_pair_loss_form_t pair_loss = uform_pair_loss_form_ranked_k;
+    float inverse_temperature = 1;
+    float bias = 0;
+};
+
+/** Items that choose, beside the pairs or texts of every step. */
+struct choices_term_t {
+    std::vector<source_t> sources;
+    float weight = 1;
+    float brier_weight = 0;
+    std::size_t batch_items = 32;
+    std::size_t bytes = 128; // longer texts are cut here
 };
 
 /** Held-out pairs. */
@@ -58,7 +80,12 @@ struct mixture_t {
     bool ignore_same_group = true;
     ambient_t ambient = ambient_t::across_k;
     std::vector<std::size_t> matryoshka; // empty: derived from the width
+    std::size_t positives = 4; // documents of a record that one step shows, at most
+    std::size_t negatives = 4; // likewise
     float coding_rate_weight = 0;
+    float lipschitz_weight = 0;
+    late_interaction_t late_interaction;
+    std::optional<choices_term_t> choices;
     std::optional<float> learning_rate;
     std::optional<float> min_learning_rate;
     std::optional<std::size_t> warmup_steps;

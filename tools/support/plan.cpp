@@ -49,6 +49,28 @@ uform_objective_t choose_objective(training_options_t const &options, mixture_t 
     return found;
 }
 
+/** Flags over the mixture. A weight that is no weight is for the engine to refuse. */
+void choose_terms(training_options_t const &options, mixture_t &mixture) {
+    mixture.coding_rate_weight = options.coding_rate_weight.value_or(mixture.coding_rate_weight);
+    mixture.lipschitz_weight = options.lipschitz_weight.value_or(mixture.lipschitz_weight);
+    late_interaction_t &late = mixture.late_interaction;
+    late.weight = options.late_interaction_weight.value_or(late.weight);
+    late.width = options.late_interaction_width.value_or(late.width);
+    if (!options.late_interaction_loss.empty()) {
+        late.pair_loss = uform_pair_loss_form_from_name(view(options.late_interaction_loss));
+        if (late.pair_loss == uform_pair_loss_form_unknown_k)
+            fail_usage("--late-interaction-loss: there is no \"{}\"; choose softmax, sigmoid, balanced or ranked",
+                       options.late_interaction_loss);
+    }
+    if (!mixture.choices && (options.choices_weight.value_or(0) != 0 || options.brier_weight))
+        fail_usage("{}: the mixture has no \"choices\" to train on; name their files in it",
+                   options.brier_weight ? "--brier-weight" : "--choices-weight");
+    if (!mixture.choices) return;
+    mixture.choices->weight = options.choices_weight.value_or(mixture.choices->weight);
+    mixture.choices->brier_weight = options.brier_weight.value_or(mixture.choices->brier_weight);
+    if (mixture.choices->weight == 0) mixture.choices.reset();
+}
+
 /** A width between two tiers takes the rate of the wider one. */
 float rate_of_tier(std::size_t hidden, std::size_t depth) {
     for (tier_t const &tier : tiers_k)
@@ -79,6 +101,8 @@ void choose_steps(training_options_t const &options, std::optional<checkpoint_he
 } // namespace
 
 plan_t make_plan(training_options_t const &options) {
+    if (!options.initial.empty() && !options.resume.empty())
+        fail_usage("--from: a run goes on from --resume or starts from --from; give one, or --resume auto");
     plan_t plan;
     plan.initial = options.initial;
     if (!options.resume.empty()) plan.resume = link_target(options.resume); // the moments are beside the file itself
@@ -90,6 +114,7 @@ plan_t make_plan(training_options_t const &options) {
     bool const trains = plan.steps || options.minutes;
     if (trains && options.mixture.empty()) fail_usage("what to train on is missing; give --mixture");
     if (!options.mixture.empty()) plan.mixture = read_mixture(options.mixture, options.data);
+    choose_terms(options, plan.mixture);
     plan.mixture.batch_pairs = options.batch_pairs.value_or(plan.mixture.batch_pairs);
     if (plan.mixture.batch_pairs == 0) fail_usage("--batch-pairs: must be at least 1");
     if (plan.mixture.batch_pairs > batch_pairs_limit_k)
@@ -101,8 +126,10 @@ plan_t make_plan(training_options_t const &options) {
     if (!(plan.learning_rate > 0)) fail_usage("--learning-rate: must be above zero");
     plan.seed = options.seed.value_or(options.resume.empty() ? 0 : before->number("seed"));
     std::size_t const evaluation = plan.mixture.validation ? plan.mixture.validation->evaluation_bytes : 0;
+    std::size_t const chooser = plan.mixture.choices ? plan.mixture.choices->bytes + 1 : 0; // with its MASK
     plan.context = plan.mixture.context.value_or(
-        std::max({plan.hidden > small_hidden_k ? context_k : small_context_k, plan.mixture.query_bytes, plan.mixture.document_bytes, evaluation}));
+        std::max({plan.hidden > small_hidden_k ? context_k : small_context_k, plan.mixture.query_bytes,
+                  plan.mixture.document_bytes, evaluation, chooser}));
     plan.matryoshka = plan.mixture.matryoshka.empty() ? widths_of(plan.hidden) : plan.mixture.matryoshka;
     return plan;
 }
@@ -112,14 +139,21 @@ std::size_t plan_t::parameters() const noexcept {
     return 258 * hidden + depth * block + 2 * hidden + 2 * hidden * hidden; // bytes, blocks, norm and query, pool head
 }
 
+std::size_t plan_t::items() const noexcept {
+    std::size_t const each = with_pairs() ? 1 + positives + negatives : 1;
+    return mixture.batch_pairs * each + (with_choices() ? mixture.choices->batch_items : 0);
+}
+
 uform_batch_shape_t plan_t::batch_shape() const noexcept {
     uform_batch_shape_t shape = {};
-    std::size_t const longest = std::max(mixture.document_bytes, with_pairs() ? mixture.query_bytes : 1);
+    std::size_t const longest = std::max({mixture.document_bytes, with_pairs() ? mixture.query_bytes : 1,
+                                          with_choices() ? mixture.choices->bytes + 1 : 1});
     // First fit opens a row only when every other holds at least `per_row` items, as none is longer than `longest`.
     std::size_t const per_row = std::max<std::size_t>(context / longest, 1);
     shape.max_columns_per_row = context;
     shape.max_segments_per_device = items();
     shape.max_rows_per_device = (items() + per_row - 1) / per_row;
+    shape.max_choices_per_item = with_choices() ? choices_per_item : 0;
     return shape;
 }
 
@@ -130,8 +164,28 @@ uform_contrastive_t plan_t::contrastive() const noexcept {
     contrastive.inverse_temperature = mixture.inverse_temperature;
     contrastive.bias = mixture.bias ? (*mixture.bias == 0 ? nearly_zero_k : *mixture.bias) : 0;
     contrastive.pair_loss = mixture.pair_loss;
+    contrastive.temperature_groups = temperature_groups;
+    contrastive.negatives = mixture.ambient == ambient_t::none_k ? uform_negatives_named_k : uform_negatives_ambient_k;
     contrastive.max_edges_per_device = items() * items();
     return contrastive;
+}
+
+uform_late_interaction_t plan_t::late_interaction() const noexcept {
+    uform_late_interaction_t late = {};
+    late.weight = mixture.late_interaction.weight;
+    late.width = mixture.late_interaction.width;
+    late.inverse_temperature = mixture.late_interaction.inverse_temperature;
+    late.bias = mixture.late_interaction.bias;
+    late.max_query_span = mixture.late_interaction.query_span;
+    late.max_query_tokens_per_device = mixture.batch_pairs * mixture.late_interaction.query_span;
+    late.max_documents_per_device = mixture.batch_pairs * (positives + negatives);
+    late.pair_loss = mixture.late_interaction.pair_loss;
+    return late;
+}
+
+uform_choices_t plan_t::choices() const noexcept {
+    if (!with_choices()) return {};
+    return {mixture.choices->weight, mixture.choices->brier_weight, temperature_groups};
 }
 
 uform_schedule_t plan_t::schedule(std::size_t steps_count) const noexcept {

@@ -40,6 +40,13 @@ struct training_options_t {
     std::optional<double> minutes;
     std::optional<std::size_t> batch_pairs;
     std::optional<float> learning_rate;
+    std::optional<float> coding_rate_weight; // these and below win over the mixture's
+    std::optional<float> lipschitz_weight;
+    std::optional<float> choices_weight;
+    std::optional<float> brier_weight;
+    std::optional<float> late_interaction_weight;
+    std::optional<std::size_t> late_interaction_width;
+    std::string late_interaction_loss;
     std::optional<std::uint64_t> seed;
     std::size_t threads = 0;
     std::string cpu_class;
@@ -48,7 +55,9 @@ struct training_options_t {
     std::size_t validate_every = 0;
     std::size_t save_every = 0;
     std::string output;
+    std::string card; // beside the output
     std::string log;
+    std::string command; // the whole line, for the card
 };
 
 /** What a run is. */
@@ -65,12 +74,20 @@ struct plan_t {
     std::size_t steps = 0;      // of the whole run; zero: not known yet, or none are asked for
     std::string initial;
     std::string resume;
+    // Of the corpus, once it is read: a step's capacity follows from them.
+    std::size_t positives = 1; // of any record in a step, at most
+    std::size_t negatives = 0;
+    std::size_t choices_per_item = 1;
+    std::size_t temperature_groups = 1;
 
+    bool with_choices() const noexcept { return mixture.choices && mixture.choices->weight > 0; }
     bool with_pairs() const noexcept { return objective != uform_objective_masked_k; }
-    std::size_t items() const noexcept { return mixture.batch_pairs * (with_pairs() ? 2 : 1); }
+    std::size_t items() const noexcept;
     std::size_t parameters() const noexcept;
     uform_batch_shape_t batch_shape() const noexcept;
     uform_contrastive_t contrastive() const noexcept;
+    uform_late_interaction_t late_interaction() const noexcept;
+    uform_choices_t choices() const noexcept;
     uform_schedule_t schedule(std::size_t steps) const noexcept;
 };
 

@@ -2,8 +2,10 @@
  *  @file progress_bar.cpp
  *  @brief Draws the bar.
  */
+#include <cstdint>
 #include <cstdio>
 #include <string>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -22,6 +24,12 @@ std::string time_left(double seconds) {
     return fmt::format("{}:{:02} left", whole / 60, whole % 60);
 }
 
+/** A line longer than the terminal would wrap, and only its last row be drawn over; what does not tell goes unbounded. */
+std::size_t terminal_columns() noexcept {
+    winsize size = {};
+    return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : SIZE_MAX;
+}
+
 } // namespace
 
 progress_bar_t::progress_bar_t() noexcept : terminal_(::isatty(STDERR_FILENO) == 1) {}
@@ -38,11 +46,14 @@ void progress_bar_t::show(std::size_t done, std::size_t total, std::string_view 
         line = fmt::format("{:>{}}/{} [{:=<{}}{:<{}}] ", done, std::to_string(total).size(), total, "", filled, "",
                            bar_width_k - filled);
     } else line = fmt::format("{} ", done);
-    line += detail;
+    std::string left;
     double const seconds = std::chrono::duration<double>(now - begin_).count();
     if (total && done > begin_done_)
-        line += fmt::format(" | {}", time_left(seconds / double(done - begin_done_) * double(total - done)));
-    std::fprintf(stderr, "\r%s\x1b[K", line.c_str());
+        left = fmt::format(" | {}", time_left(seconds / double(done - begin_done_) * double(total - done)));
+    std::size_t const columns = terminal_columns(), taken = line.size() + left.size() + 1;
+    line += detail.substr(0, columns > taken ? columns - taken : 0);
+    line += left;
+    std::fprintf(stderr, "\r%s\x1b[K", line.substr(0, columns - 1).c_str());
     std::fflush(stderr);
     drawn_ = true;
 }

@@ -1,0 +1,31 @@
+/**
+ *  @file live_view.cpp
+ *  @brief Formats one line; terms that are absent are left out.
+ */
+#include <fmt/format.h>
+
+#include "support/live_view.hpp"
+
+namespace uform::tools {
+
+std::string live_view(plan_t const &plan, uform_trainer_step_stats_t const &stats, double tokens_per_second) {
+    struct term_t {
+        char const *name;
+        double value;
+    };
+    mixture_t const &mixture = plan.mixture;
+    term_t const terms[] = {{"contrastive", stats.contrastive_loss},
+                            {"masked", stats.masked_text_loss},
+                            {"late", stats.late_interaction_loss},
+                            {"choices", plan.choices().weight * stats.choices_loss},
+                            {"rate", -mixture.coding_rate_weight * stats.coding_rate},
+                            {"lipschitz", mixture.lipschitz_weight * stats.lipschitz}};
+    std::string parts;
+    for (term_t const &term : terms)
+        if (term.value != 0) parts += fmt::format("{}{} {:.3f}", parts.empty() ? "" : ", ", term.name, term.value);
+    // A weight meets a token in two operations forward and four backward, as models are compared; replays do not count.
+    return fmt::format("loss {:.4f} ({}) | rank {:.0f} | {:.0f} tokens/s, {:.1f} GFLOP/s", stats.loss, parts,
+                       stats.effective_rank, tokens_per_second, 6e-9 * double(plan.parameters()) * tokens_per_second);
+}
+
+} // namespace uform::tools

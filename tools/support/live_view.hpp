@@ -1,0 +1,15 @@
+/**
+ *  @file live_view.hpp
+ *  @brief What the bar of a run says of its last step.
+ */
+#pragma once
+#include <string>
+
+#include "support/plan.hpp"
+
+namespace uform::tools {
+
+/** The loss, the weighted terms it is the sum of, effective rank, and the pace. */
+std::string live_view(plan_t const &plan, uform_trainer_step_stats_t const &stats, double tokens_per_second);
+
+} // namespace uform::tools

@@ -1,0 +1,89 @@
+/**
+ *  @file material.cpp
+ *  @brief Reads sources; draws from two streams, so that the choices of a step do not move its pairs.
+ */
+#include <algorithm>
+
+#include "support/material.hpp"
+
+namespace uform::tools {
+
+namespace {
+
+constexpr std::uint64_t choices_stream_k = 0x43484f4943455321u; // any constant: the second stream's key
+
+std::vector<double> weights_of(std::vector<source_t> const &sources) {
+    std::vector<double> weights;
+    for (source_t const &source : sources) weights.push_back(source.weight);
+    return weights;
+}
+
+/** Groups that sources of pairs and choices name: both read one array of them, so they share a count. */
+std::size_t count_groups(mixture_t const &mixture, choices_t const &choices) {
+    std::size_t count = std::max<std::size_t>(choices.groups_count(), 1);
+    for (source_t const &source : mixture.sources)
+        count = std::max<std::size_t>(count, std::size_t(source.temperature_group) + 1);
+    return count;
+}
+
+} // namespace
+
+material_t::material_t(plan_t &plan)
+    : mixture_(plan.mixture), with_pairs_(plan.with_pairs()), corpus_(read_corpus(mixture_, with_pairs_)) {
+    sampler_.emplace(corpus_.source_offsets(), weights_of(mixture_.sources), plan.seed);
+    if (mixture_.choices) {
+        for (source_t const &source : mixture_.choices->sources) {
+            append_choices(source.path, source.temperature_group, choices_);
+            choice_offsets_.push_back(choices_.size());
+        }
+        choice_sampler_.emplace(choice_offsets_, weights_of(mixture_.choices->sources), plan.seed ^ choices_stream_k);
+    }
+    plan.positives = std::min(corpus_.most_positives(), mixture_.positives);
+    plan.negatives = std::min(corpus_.most_negatives(), mixture_.negatives);
+    plan.temperature_groups = count_groups(mixture_, choices_);
+    for (std::size_t i = 0; i < choices_.size(); ++i)
+        plan.choices_per_item =
+            std::max(plan.choices_per_item, choices_.legal_offsets[i + 1] - choices_.legal_offsets[i]);
+}
+
+drawn_t material_t::draw(std::uint64_t step) {
+    drawn_t drawn;
+    drawn.records.resize(mixture_.batch_pairs);
+    std::uint64_t const first = step * mixture_.batch_pairs;
+    sampler_->draw(first, drawn.records);
+    drawn.turn = first / sampler_->epoch_draws();
+    if (!choice_sampler_) return drawn;
+    drawn.choices.resize(mixture_.choices->batch_items);
+    choice_sampler_->draw(step * drawn.choices.size(), drawn.choices);
+    return drawn;
+}
+
+batch_t material_t::batch(drawn_t const &drawn) const {
+    return with_pairs_ ? make_pairs_batch(mixture_, corpus_, choices_, drawn)
+                       : make_texts_batch(mixture_, corpus_, choices_, drawn);
+}
+
+source_t const &material_t::source(std::size_t index) const noexcept {
+    std::size_t const pairs = mixture_.sources.size();
+    return index < pairs ? mixture_.sources[index] : mixture_.choices->sources[index - pairs];
+}
+
+std::size_t material_t::records_of(std::size_t source) const noexcept {
+    std::size_t const pairs = mixture_.sources.size();
+    std::vector<std::size_t> const &offsets = source < pairs ? corpus_.source_offsets() : choice_offsets_;
+    std::size_t const at = source < pairs ? source : source - pairs;
+    return offsets[at + 1] - offsets[at];
+}
+
+drawn_t material_t::part_of(drawn_t const &drawn, std::size_t source) const {
+    std::size_t const pairs = mixture_.sources.size();
+    drawn_t part;
+    part.turn = drawn.turn;
+    for (std::size_t const record : drawn.records)
+        if (source_of(corpus_.source_offsets(), record) == source) part.records.push_back(record);
+    for (std::size_t const choice : drawn.choices)
+        if (pairs + source_of(choice_offsets_, choice) == source) part.choices.push_back(choice);
+    return part;
+}
+
+} // namespace uform::tools

@@ -1,0 +1,49 @@
+/**
+ *  @file material.hpp
+ *  @brief What a run trains on, read and ready: records, choices, and the batch of any step.
+ */
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/batch.hpp"
+#include "support/choices.hpp"
+#include "support/corpus.hpp"
+#include "support/plan.hpp"
+#include "support/sampler.hpp"
+
+namespace uform::tools {
+
+class material_t {
+  public:
+    /** Reads all sources, and tells the plan the capacity that they ask for. */
+    explicit material_t(plan_t &plan);
+
+    /** A pure function of the seed and the step; one thread at a time. */
+    drawn_t draw(std::uint64_t step);
+    batch_t batch(drawn_t const &drawn) const;
+
+    std::size_t records() const noexcept { return corpus_.size(); }
+    /** Sources of pairs or texts, then of choices. */
+    std::size_t sources() const noexcept { return mixture_.sources.size() + choice_sources(); }
+    source_t const &source(std::size_t index) const noexcept;
+    std::size_t records_of(std::size_t source) const noexcept;
+    /** What of `drawn` is of one source. */
+    drawn_t part_of(drawn_t const &drawn, std::size_t source) const;
+
+  private:
+    std::size_t choice_sources() const noexcept { return mixture_.choices ? mixture_.choices->sources.size() : 0; }
+
+    mixture_t mixture_;
+    bool with_pairs_;
+    corpus_t corpus_;
+    choices_t choices_;
+    std::vector<std::size_t> choice_offsets_ {0}; // [choice sources + 1]
+    std::optional<sampler_t> sampler_;
+    std::optional<sampler_t> choice_sampler_;
+};
+
+} // namespace uform::tools
