@@ -339,6 +339,7 @@ TEST(token_training_unit, a_run_resumes_with_the_head_it_had) {
         init.depth = 2, init.hidden = 128, init.objective = uform_objective_contrastive_k;
         init.batch.max_rows_per_device = init.batch.max_segments_per_device = 2, init.batch.max_columns_per_row = 64;
         init.late_interaction.weight = weight, init.late_interaction.width = width;
+        init.contrastive.pair_loss = init.late_interaction.pair_loss = uform_pair_loss_form_softmax_k;
         init.schedule.steps = 300, init.schedule.learning_rate = 3e-3f, init.schedule.warmup_steps = 20;
         uform_trainer_init_ram(&init);
         uform_trainer_free(trainer);
@@ -347,7 +348,7 @@ TEST(token_training_unit, a_run_resumes_with_the_head_it_had) {
     };
     EXPECT_EQ(resume(1, 0), "");
     EXPECT_EQ(resume(1, 64), "late_interaction.width: saved 128, asked 64");
-    EXPECT_EQ(resume(0, 0), "late_interaction.width: saved 128, asked 0");
+    EXPECT_EQ(resume(0, 0), "late_interaction.weight: saved 1, asked 0");
 }
 
 TEST(token_training_unit, a_head_that_initial_lacks_is_drawn_from_the_seed) {
