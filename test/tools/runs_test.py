@@ -11,6 +11,7 @@ import os
 import pathlib
 import pty
 import re
+import resource
 import select
 import struct
 import subprocess
@@ -172,7 +173,20 @@ class RunsTest(unittest.TestCase):
         self.expect_failure(self.train("--steps", 9, "--from", model), 1, "choices.jsonl alone are the cause")
         (self.folder / "hard.jsonl").write_text(fine.replace("wort", "Zahl"))
         (self.folder / "train.jsonl").write_text(tools_test.pairs(40).replace("frage", "Zahl"))
-        self.expect_failure(self.train("--steps", 9, "--from", model), 1, "every source of the step")
+        self.expect_failure(self.train("--steps", 9, "--from", model), 1, "every source of the step fails by itself")
+
+    def test_non_finite_loss_of_one_source_or_untried(self):
+        model = self.poisoned_model()
+        (self.folder / "train.jsonl").write_text(tools_test.pairs(40).replace("frage", "Zahl"))
+        self.mixture = self.write_mixture(sources=[{"path": "train.jsonl"}], choices=None)
+        self.expect_failure(self.train("--steps", 9, "--from", model), 1, "all its texts are of ", "train.jsonl")
+        self.mixture = self.write_mixture()
+
+        def small_files():  # stands in for a full disk
+            resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
+
+        done = self.train("--steps", 9, "--from", model, preexec_fn=small_files)
+        self.expect_failure(done, 1, "step 1: malformed", "none of which could be tried alone")
 
     def start(self, *arguments, output=None):
         return subprocess.Popen([tools_test.TOOLS / "uform_base", *map(str, SMALL), "--mixture", self.mixture, "--output",

@@ -12,12 +12,15 @@
 
 namespace uform::tools {
 
-/** Sources with a share in `drawn`. */
-std::vector<std::size_t> sources_in(material_t const &material, drawn_t const &drawn);
+/** What a non-finite step came from. */
+struct verdict_t {
+    std::vector<std::size_t> sources; // that are to blame, as far as is known
+    std::string sentence;             // which says so
+};
 
-/** Sources whose share alone is not finite either; none where it takes several together. The weights travel through a
- *  file at `scratch`, which lives for this function; `trainer` stays as it is. */
-std::vector<std::size_t> find_culprits(trainer_t const &trainer, executor_t const &executor, plan_t const &plan,
-                                       material_t const &material, drawn_t const &drawn, std::string const &scratch);
+/** Blames the sources whose share alone is not finite either. The weights travel through a file at `scratch`, which lives
+ *  for this function; `trainer` stays as it is. */
+verdict_t find_culprits(trainer_t const &trainer, executor_t const &executor, plan_t const &plan,
+                        material_t const &material, drawn_t const &drawn, std::string const &scratch);
 
 } // namespace uform::tools

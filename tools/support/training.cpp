@@ -89,23 +89,15 @@ uform_trainer_step_stats_t run_t::take_step(trainer_t &trainer, std::size_t step
 void run_t::stop_early(trainer_t const &trainer, std::size_t done, drawn_t const &drawn,
                        uform_outcome_t const &outcome) {
     std::string const scratch = fmt::format("{}.probe.{}", options_.output, ::getpid());
-    std::vector<std::size_t> const culprits = find_culprits(trainer, executor_, plan_, material_, drawn, scratch);
-    std::string names;
+    verdict_t const verdict = find_culprits(trainer, executor_, plan_, material_, drawn, scratch);
     json_t paths = json_t::array();
-    for (std::size_t const source : culprits) {
-        paths.push_back(material_.source(source).path);
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", material_.source(source).path);
-    }
+    for (std::size_t const source : verdict.sources) paths.push_back(material_.source(source).path);
     log_.write(
         {{"event", "end"}, {"reason", "non_finite"}, {"step", done}, {"steps", plan_.steps}, {"sources", paths}});
     bar_.clear();
-    bool const all = culprits.size() > 1 && culprits.size() == sources_in(material_, drawn).size();
-    std::string const where = culprits.empty() ? "no source of the step alone is the cause, they are together"
-                              : all            ? "every source of the step alone is a cause: the weights have diverged"
-                                               : fmt::format("the texts of {} alone are the cause", names);
     check(outcome, fmt::format("step {}", done + 1),
           fmt::format("; {}; nothing was written since the last save, try a lower --learning-rate where a loss grew",
-                      where));
+                      verdict.sentence));
 }
 
 /** Steps that fit the minutes left, by the pace of a throwaway trainer on this run's own batches. */
