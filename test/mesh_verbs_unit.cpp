@@ -146,6 +146,23 @@ TEST(mesh_verbs_roles, DISABLED_refuse) {
     member.step([](uform_trainer_step_t &call) { call.count = 0; });
     member.say();
 
+    // What would read the arena it lands in is refused in its own process, before the others hear of a step.
+    uform_arena_t arena = nullptr;
+    uform_arena_init_t make {};
+    make.arena = &arena, make.outcome = &member.outcome;
+    uform_arena_init(&make);
+    uform_rows_t rows {};
+    auto const land = [&](uform_trainer_step_t &call) { call.arena = arena, call.embeddings = &rows; };
+    member.step(land);
+    ASSERT_EQ(member.outcome.status, uform_status_success_k) << text_of(member.outcome);
+    if (odd) {
+        member.step([&](uform_trainer_step_t &call) { land(call), call.contents.data = rows.data; });
+        EXPECT_EQ(text_of(member.outcome), "invalid-argument | arena holds what the call reads | contents.data");
+    }
+    member.step(land);
+    EXPECT_EQ(member.outcome.status, uform_status_success_k) << text_of(member.outcome);
+    uform_arena_free(arena);
+
     std::string const path = member.role.folder + "/saved-" + std::to_string(member.role.index);
     uform_trainer_save_t save {};
     save.trainer = member.trainer, save.executor = member.executor, save.outcome = &member.outcome;
