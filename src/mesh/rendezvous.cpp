@@ -27,6 +27,7 @@ constexpr std::string_view format_k = "uform-mesh 1";
 constexpr std::size_t file_limit_k = std::size_t(1) << 20; // of a peer's file: what is longer is none of ours
 /** Between two looks at the directory: short at first, since processes start together, then easy on a file server. */
 constexpr long least_pause_k = 2000000, most_pause_k = 50000000; // nanoseconds
+constexpr int refusal_linger_k = 1000;                           // milliseconds
 
 failure_t out_of_memory() noexcept { return fail(uform_status_out_of_memory_k, "memory for the mesh is out"); }
 
@@ -293,9 +294,22 @@ failure_t rendezvous_t::judge_absence() const noexcept {
                 options_.deadline_milliseconds, missing);
 }
 
-/** Leaves a refusal in our file, where the others read it long before their deadlines. */
+/**
+ *  Leaves a refusal in our file, where the others read it long before their deadlines. They believe one that lists them;
+ *  a file that does not may be of a run long dead. So whoever comes a moment later is listed too.
+ */
 failure_t rendezvous_t::refuse(failure_t const &failure) noexcept {
-    if (!publish(failure.detail)) published_ = false; // so that it stays
+    clock_t::time_point const end = clock_t::now() + std::chrono::milliseconds(refusal_linger_k);
+    bool changed = true;
+    do {
+        if (changed && !publish(failure.detail)) published_ = false; // so that it stays
+        changed = false;
+        if (std::ranges::all_of(seen_.span(), [](std::uint64_t nonce) { return nonce != 0; })) break;
+        timespec const nap {0, most_pause_k};
+        ::nanosleep(&nap, nullptr);
+        for (std::size_t process = 0; process < options_.count; ++process)
+            if (process != options_.index) (void)read_peer(process, changed);
+    } while (changed || clock_t::now() < end);
     return failure;
 }
 
