@@ -120,7 +120,7 @@ failure_t mesh_t::gather(std::span<std::byte const> mine, std::size_t const *siz
     std::size_t used = 0, offset = 0;
     for (std::size_t peer = 0; peer < count_; offset += sizes[peer++]) {
         if (peer == index_) { // which may lie in its place already
-            std::memmove(all + offset, mine.data(), mine.size());
+            if (!mine.empty()) std::memmove(all + offset, mine.data(), mine.size());
             continue;
         }
         transfers_[used++] = {direction_t::receive_k, peer, tag(0), all + offset, sizes[peer]};
