@@ -39,18 +39,8 @@ uform_model_t deciding_model(std::size_t hidden, std::size_t depth, std::size_t 
 
 constexpr std::size_t choices_k = 4;
 
-struct chooser_t {
-    uform_executor_t executor;
-    uform_arena_t arena = nullptr;
-
-    explicit chooser_t(std::size_t threads) : executor(executor_of(threads)) {
-        uform_outcome_t outcome;
-        uform_arena_init_t call {};
-        call.arena = &arena, call.executor = executor, call.outcome = &outcome;
-        uform_arena_init(&call);
-        demand(outcome, "uform_arena_init");
-    }
-    ~chooser_t() { uform_arena_free(arena), uform_executor_free(executor); }
+struct chooser_t : encoder_t {
+    using encoder_t::encoder_t;
 
     float const *choose(uform_model_t model, texts_t const &texts) const {
         std::string choices;

@@ -2,8 +2,8 @@
  *  @file world.cpp
  *  @brief Where a step meets the other processes: what they agree on, and the rows and relations they share.
  *
- *  Every process scores the world's rows and token vectors by itself: the losses are small beside the towers that make
- *  them, and equal rows in equal order give equal bits everywhere. Its tower then goes backward for its own rows alone,
+ *  Every process scores the world's rows and token vectors by itself, so that equal rows in equal order give equal bits
+ *  everywhere; what that repeats grows with the world, late interaction's products most of all. Its tower then goes backward for its own rows alone,
  *  and the gradients of all are summed. A world of one process passes through here without a copy or a message.
  */
 #include <algorithm>
