@@ -10,44 +10,12 @@
 
 #include <uform/utilities/classes.hpp>
 
+#include "pair_loss_oracle.hpp"
 #include "random_interaction.hpp"
 #include "reversed_team.hpp"
 
 namespace uform::testing {
 namespace {
-
-double softplus(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
-
-/** What a pair weighs: ignore before attract before repel before ambient; an item never meets itself. */
-struct force_t {
-    double attract = 0, repel = 0;
-};
-force_t force_of(random_interaction_t const &step, std::uint32_t i, std::uint32_t j) {
-    if (i == j || step.ignore.edges.count({i, j})) return {};
-    if (auto edge = step.attract.edges.find({i, j}); edge != step.attract.edges.end()) return {edge->second, 0};
-    if (auto edge = step.repel.edges.find({i, j}); edge != step.repel.edges.end()) return {0, edge->second};
-    return {0, step.ambient};
-}
-
-double row_loss(pair_loss_t form, std::vector<double> const &z, std::vector<force_t> const &w) {
-    double attract = 0, repel = 0, attract_total = 0, repel_total = 0, ranked = 0, softmax = 0;
-    for (std::size_t j = 0; j < z.size(); ++j) {
-        attract += w[j].attract * softplus(-z[j]), repel += w[j].repel * softplus(z[j]);
-        attract_total += w[j].attract, repel_total += w[j].repel;
-    }
-    for (std::size_t p = 0; p < z.size(); ++p) {
-        double inner = 1;
-        for (std::size_t n = 0; n < z.size(); ++n) {
-            ranked += w[p].attract * w[n].repel * softplus(z[n] - z[p]);
-            inner += w[n].repel * std::exp(z[n] - z[p]);
-        }
-        softmax += w[p].attract * std::log(inner);
-    }
-    if (form == pair_loss_t::sigmoid_k) return attract + repel;
-    if (form == pair_loss_t::balanced_k) return attract / attract_total + (repel_total > 0 ? repel / repel_total : 0);
-    if (form == pair_loss_t::ranked_k) return repel_total > 0 ? ranked / (attract_total * repel_total) : 0;
-    return softmax / attract_total;
-}
 
 /** S(q, d) = 1/|q| sum over t of max over s of <q_t, d_s>. */
 double score(random_interaction_t const &step, scored_item_t const &query, scored_item_t const &document) {
