@@ -74,7 +74,11 @@ class ours_t final : public rival_t {
     }
 };
 
-/** One running peer. What it prints on standard error is seen; where it ends, it counts as skipping everything. */
+/**
+ *  One running peer, stopped while it is not asked: threads of OpenBLAS or ONNX Runtime go on looking for work for tens of
+ *  milliseconds, on a core that is then another's. What it prints on standard error is seen; where it ends, it counts as
+ *  skipping everything.
+ */
 class peer_t final : public rival_t {
     std::string name_ = "?";
     pid_t pid_ = -1;
@@ -89,8 +93,11 @@ class peer_t final : public rival_t {
     }
     std::string ask(std::string const &line) {
         if (!to_) return {};
+        ::kill(pid_, SIGCONT);
         std::fprintf(to_, "%s\n", line.c_str()), std::fflush(to_);
-        return hear();
+        std::string const answer = hear();
+        ::kill(pid_, SIGSTOP);
+        return answer;
     }
 
   public:
@@ -110,6 +117,7 @@ class peer_t final : public rival_t {
     }
     ~peer_t() override {
         std::fclose(to_), std::fclose(from_);
+        ::kill(pid_, SIGCONT);
         ::waitpid(pid_, nullptr, 0);
     }
     peer_t(peer_t const &) = delete;
@@ -156,7 +164,7 @@ template <typename body_>
 compared_t measure_in_turn(class_t const &each, std::size_t threads, double flops, std::size_t rounds,
                            std::vector<rival_t *> const &peers, body_ const &body) {
     constexpr double least_seconds = 0.03;
-    constexpr unsigned settle_microseconds = 5000; // idle threads of the one before watch for work this long at most
+    constexpr unsigned settle_microseconds = 5000; // our own idle threads watch for work this long at most
     double spent = 0;
     for (int warm = 0; warm < 2 && spent < least_seconds; ++warm) { // of a short run, the second tells its time
         double const start = wall_now();

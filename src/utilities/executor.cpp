@@ -11,18 +11,18 @@
 #include <uform/utilities/arithmetic.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 
-#if defined(__linux__)
 #include <sched.h>
-#endif
 
 namespace uform {
 
 namespace {
 
-// About 30 us of watching: a fork that follows the last one within a training step or a batch finds its threads awake.
-constexpr int spins_k = 1000;
+// How long to watch before sleeping: about what waking costs on a virtual machine.
+constexpr std::chrono::microseconds watched_k {200};
+constexpr int spins_k = 64; // between two looks at the clock
 
 inline void relax() noexcept {
 #if defined(__x86_64__)
@@ -113,8 +113,13 @@ bool executor_t::watchful() const noexcept {
 }
 
 std::uint32_t executor_t::wait_change(std::atomic<std::uint32_t> const &word, std::uint32_t seen, bool watch) noexcept {
-    for (int i = 0; watch && i < spins_k; ++i, relax())
-        if (std::uint32_t const now = word.load(std::memory_order_acquire); now != seen) return now;
+    using clock_t = std::chrono::steady_clock;
+    for (clock_t::time_point const end = watch ? clock_t::now() + watched_k : clock_t::time_point(); watch;) {
+        for (int i = 0; i < spins_k; ++i, relax())
+            if (std::uint32_t const now = word.load(std::memory_order_acquire); now != seen) return now;
+        if (clock_t::now() > end) break;
+        ::sched_yield(); // the one waited for may have been woken on this very core
+    }
     for (;;) {
         if (std::uint32_t const now = word.load(std::memory_order_acquire); now != seen) return now;
         word.wait(seen, std::memory_order_acquire);

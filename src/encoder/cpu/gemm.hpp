@@ -125,11 +125,23 @@ void multiply_rectangle(lane_t &worker, rectangle_t area, bf16_t const *a, packe
     }
 }
 
-/** Deals rows while every thread gets several tiles of them, else panels: short inputs still use the whole team. */
+/**
+ *  Whether threads share out panels and not rows: where that leaves the busiest of them clearly fewer tiles. Few rows cut
+ *  into shares end in part tiles: 64 rows on two threads are six tiles each of six rows, for a loss of 9 %.
+ */
+inline bool deals_panels(std::size_t rows, std::size_t panels, std::size_t width, std::size_t grain) {
+    constexpr std::size_t tile = multiplier_t<left_rows_t>::rows_k;
+    std::size_t const share = least(rows, divide_up(divide_up(rows, grain), width) * grain);
+    std::size_t const by_rows = divide_up(share, tile) * panels;
+    std::size_t const by_panels = divide_up(rows, tile) * divide_up(panels, width);
+    return by_panels + by_panels / 64 < by_rows;
+}
+
+/** Deals rows, or panels where those come out even and rows do not. */
 template <typename sinks_>
 void multiply_packed(lane_t &lane, std::size_t rows, bf16_t const *a, packed_t w, sinks_ sinks) {
     std::size_t const panels = divide_up(w.outputs, panel_columns_k), grain = 2 * multiplier_t<left_rows_t>::rows_k;
-    if (rows >= lane.width() * grain || panels < 2)
+    if (!deals_panels(rows, panels, lane.width(), grain))
         return lane.rows(rows, grain, [&](std::size_t first, std::size_t last, lane_t &worker) {
             multiply_rectangle(worker, {first, last, 0, panels}, a, w, sinks);
         });
