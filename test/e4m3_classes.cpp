@@ -26,10 +26,11 @@ std::vector<kit_table_t const *> kits() {
 }
 
 /** `a[rows, 1] * w[columns, 1]^T` with E4M3 weights. */
-std::vector<float> outer(kit_table_t const &kit, std::vector<bf16_t> const &a, std::vector<bf16_t> const &w) {
+std::vector<float> outer(kit_table_t const &kit, std::vector<bf16_t> const &a, std::vector<bf16_t> const &w,
+                         bool keeps_left = false) {
     buffer_t<std::byte> memory;
     EXPECT_TRUE(memory.resize(kit.pack_bytes(w.size(), 1, uform_scalar_e4m3_k)));
-    packed_t const packed {memory.data(), w.size(), 1, uform_scalar_e4m3_k};
+    packed_t const packed {memory.data(), w.size(), 1, uform_scalar_e4m3_k, keeps_left};
     kit.pack(w.data(), 0, w.size(), packed);
     std::vector<float> y(a.size() * w.size());
     lane_t lane;
@@ -56,7 +57,7 @@ TEST(e4m3_classes, weights_of_every_bfloat16) {
 }
 
 /** Longer sums than one: products are exact in float, and depth times its last place bounds how they add up. */
-TEST(e4m3_classes, sums_of_rounded_products) {
+void expect_sums(bool keeps_left) {
     constexpr std::size_t rows = 5, depth = 33, columns = 70;
     std::vector<bf16_t> a(rows * depth), w(columns * depth);
     for (std::size_t i = 0; i < a.size(); ++i)
@@ -65,7 +66,7 @@ TEST(e4m3_classes, sums_of_rounded_products) {
     for (kit_table_t const *kit : kits()) {
         buffer_t<std::byte> memory;
         ASSERT_TRUE(memory.resize(kit->pack_bytes(columns, depth, uform_scalar_e4m3_k)));
-        packed_t const packed {memory.data(), columns, depth, uform_scalar_e4m3_k};
+        packed_t const packed {memory.data(), columns, depth, uform_scalar_e4m3_k, keeps_left};
         kit->pack(w.data(), 0, columns, packed);
         std::vector<float> y(rows * columns, 1.0f);
         lane_t lane;
@@ -73,12 +74,26 @@ TEST(e4m3_classes, sums_of_rounded_products) {
         for (std::size_t cell = 0; cell < y.size(); ++cell) {
             double sum = 1, magnitude = 1;
             for (std::size_t i = 0; i < depth; ++i) {
-                double const product = decode_e4m3(encode_e4m3(widen(a[cell / columns * depth + i]))) *
+                float const left = widen(a[cell / columns * depth + i]);
+                double const product = (keeps_left ? left : decode_e4m3(encode_e4m3(left))) *
                                        decode_e4m3(encode_e4m3(widen(w[cell % columns * depth + i])));
                 sum += product, magnitude += std::fabs(product);
             }
             EXPECT_NEAR(y[cell], sum, double(depth + 1) * 0x1p-24 * magnitude) << kit->name << " cell " << cell;
         }
+    }
+}
+TEST(e4m3_classes, sums_of_rounded_products) { expect_sums(false); }
+TEST(e4m3_classes, sums_of_products_with_rows_as_they_are) { expect_sums(true); }
+
+/** Subnormals may count as zeros, as in every BFloat16 product. */
+TEST(e4m3_classes, left_rows_that_stay_as_they_are) {
+    std::vector<bf16_t> values = every_bf16();
+    std::erase_if(values, [](bf16_t x) { return std::fpclassify(widen(x)) == FP_SUBNORMAL; });
+    for (kit_table_t const *kit : kits()) {
+        std::vector<float> const y = outer(*kit, values, {round_to_bf16(1)}, true);
+        for (std::size_t i = 0; i < values.size(); ++i)
+            ASSERT_TRUE(same(y[i], widen(values[i]))) << kit->name << " " << i << " " << y[i];
     }
 }
 

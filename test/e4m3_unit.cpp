@@ -77,12 +77,8 @@ TEST(e4m3_unit, block_matrices_take_half_the_memory) {
     }
 }
 
-/**
- *  The mean cosine of the sample's 1,000 held-out texts is .9940 and the least .9585, with 113 below .99; an independent
- *  NumPy reading of the model, over every eighth text, agreed with the engine there. Almost all of it is one number: column 0 of the first block's input is a constant that the
- *  local heads read as a bias, 5.5 after the norm, where E4M3's steps are a half (docs/DESIGN.md).
- */
-TEST(e4m3_unit, the_shipped_model_keeps_its_directions_in_the_mean) {
+/** What E4M3 is for: half the memory, and every one of the sample's 1,000 held-out texts where it was. */
+TEST(e4m3_unit, the_shipped_model_keeps_its_directions) {
     std::string const path = UFORM_SOURCE_DIR "/models/nano-text.safetensors";
     std::vector<std::string> const texts = sample_texts(1);
     ASSERT_EQ(texts.size(), 1000u);
@@ -92,14 +88,13 @@ TEST(e4m3_unit, the_shipped_model_keeps_its_directions_in_the_mean) {
     std::size_t const columns = describe(wide).dimensions;
     std::vector<float> const expected = embed(wide, texts), actual = embed(narrow, texts);
     double least = 1, sum = 0;
-    std::size_t below = 0;
     for (std::size_t i = 0; i < texts.size(); ++i) {
         double const cosine = cosine_of(actual, expected, i, columns);
-        least = std::min(least, cosine), sum += cosine, below += cosine < 0.99;
+        least = std::min(least, cosine), sum += cosine;
+        EXPECT_GE(cosine, 0.99) << texts[i];
     }
-    std::printf("cosines to BFloat16 of %zu texts: mean %.4f, least %.4f, %zu below .99\n", texts.size(),
-                sum / double(texts.size()), least, below);
-    EXPECT_GE(sum / double(texts.size()), 0.99);
+    std::printf("cosines to BFloat16 of %zu texts: mean %.4f, least %.4f\n", texts.size(),
+                sum / double(texts.size()), least);
     uform_model_free(wide), uform_model_free(narrow);
 }
 

@@ -32,15 +32,18 @@ inline constexpr float no_gradient_k = std::numeric_limits<float>::quiet_NaN();
 
 /**
  *  A weight matrix in the order its kit reads it. `data` holds `pack_bytes(outputs, inputs, scalar)` bytes, 64-byte
- *  aligned. A product with E4M3 weights rounds its left operand to E4M3 as well, from the BFloat16 it is stored as.
+ *  aligned. A product with E4M3 weights rounds its left operand to E4M3 as well, from the BFloat16 it is stored as, unless
+ *  the weights ask for it as it is.
  */
 struct packed_t {
     void *data = nullptr;
     std::size_t outputs = 0;                     // columns of the product
     std::size_t inputs = 0;                      // depth of the product
     uform_scalar_t scalar = uform_scalar_bf16_k; // what it is stored as: bf16, e4m3, or f32 for `max_products_wide`
+    bool keeps_left = false;                     // of E4M3 weights: rows that meet them stay BFloat16
 
     bool is_e4m3() const noexcept { return scalar == uform_scalar_e4m3_k; }
+    bool rounds_left() const noexcept { return is_e4m3() && !keeps_left; }
 };
 
 /** One direction of rotation per call: the backward of a rotation is the rotation by the opposite angle. */

@@ -103,6 +103,7 @@ class packed_tower_t {
             place_pair(kit, hidden, hidden, block.output, block.output_transposed, layout.block_scalar);
             place_pair(kit, 2 * inner, hidden, block.gate_up, block.gate_up_transposed, layout.block_scalar);
             place_pair(kit, hidden, inner, block.down, block.down_transposed, layout.block_scalar);
+            block.qkv.keeps_left = block.down.keeps_left = true; // docs/DESIGN.md, "Why E4M3 has no scales"
         }
         weights.norm = place<wide_t>(hidden), weights.pool.query = place<wide_t>(hidden);
         place_pair(kit, hidden, hidden, weights.pool.hidden, weights.pool.hidden_transposed);

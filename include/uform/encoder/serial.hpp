@@ -92,18 +92,20 @@ struct kit {
         return sum;
     }
 
-    /** Calls `keep(cell, product)` for every cell of the answer, with operands of one scalar. */
-    template <typename stored_, typename keep_>
-    static void multiply_row(std::size_t row, stored_ const *a, packed_t w, keep_ const &keep) noexcept {
-        stored_ const *weights = static_cast<stored_ const *>(w.data);
+    /** Calls `keep(cell, product)` for every cell of a row of the answer. */
+    template <typename weight_, typename left_, typename keep_>
+    static void multiply_row(std::size_t row, left_ const *a, packed_t w, keep_ const &keep) noexcept {
+        weight_ const *weights = static_cast<weight_ const *>(w.data);
         for (std::size_t output = 0; output < w.outputs; ++output)
             keep(row * w.outputs + output, dot(w.inputs, a, weights + output * w.inputs));
     }
     template <typename keep_>
     static void multiply(lane_t &lane, std::size_t rows, narrow a, packed_t w, keep_ const &keep) noexcept {
         lane.rows(rows, 1, [=](std::size_t first, std::size_t last, lane_t &worker) {
-            if (!w.is_e4m3()) {
-                for (std::size_t row = first; row < last; ++row) multiply_row(row, a + row * w.inputs, w, keep);
+            if (!w.rounds_left()) {
+                for (std::size_t row = first; row < last; ++row)
+                    w.is_e4m3() ? multiply_row<quantized_t>(row, a + row * w.inputs, w, keep)
+                                : multiply_row<narrow_t>(row, a + row * w.inputs, w, keep);
                 return;
             }
             scratch_scope_t scope(worker);
@@ -111,7 +113,7 @@ struct kit {
             if (!rounded) return;
             for (std::size_t row = first; row < last; ++row) {
                 for (std::size_t i = 0; i < w.inputs; ++i) rounded[i] = quantize(a[row * w.inputs + i]);
-                multiply_row(row, rounded, w, keep);
+                multiply_row<quantized_t>(row, rounded, w, keep);
             }
         });
     }

@@ -89,11 +89,11 @@ class operands_t {
     bool prepare(lane_t &worker, packed_t w, std::size_t rows) {
         w_ = w;
         if (w.is_e4m3() && !(right_ = claim<bf16_t>(worker, panel_elements(w.inputs)))) return false;
-        if (!w.is_e4m3() && w.inputs % 2 == 0) return true;
+        if (!w.rounds_left() && w.inputs % 2 == 0) return true;
         return (left_ = claim<bf16_t>(worker, rows * round_up(w.inputs, 2)));
     }
     left_rows_t left(bf16_t const *a, std::size_t rows) const {
-        return w_.is_e4m3() ? round_rows(a, rows, w_.inputs, left_) : even_rows(a, rows, w_.inputs, left_);
+        return w_.rounds_left() ? round_rows(a, rows, w_.inputs, left_) : even_rows(a, rows, w_.inputs, left_);
     }
     bf16_t const *right(std::size_t panel) const {
         std::size_t const first = panel * panel_elements(w_.inputs);
