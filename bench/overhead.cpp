@@ -142,12 +142,40 @@ double wake_microseconds() {
     return median(trips) / 2;
 }
 
+/**
+ *  Forks of two threads that compute for 70 us each, one after another, after a rest in which both fell asleep. What a
+ *  fork takes above 70 is waking at first, then watching; where threads share a core, it is 70 more.
+ */
+void measure_forks() {
+    constexpr std::size_t forks_k = 6;
+    constexpr double busy_seconds = 70e-6;
+    executor_t executor;
+    if (executor.start(2, uform_cpu_class_derived_k, nullptr)) std::exit(2);
+    auto const busy = [](std::size_t) noexcept {
+        for (double const end = wall_now() + busy_seconds; wall_now() < end;) {
+        }
+    };
+    std::vector<double> taken[forks_k];
+    for (std::size_t round = 0; round < rounds_k; ++round) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        for (auto &fork : taken) {
+            double const start = wall_now();
+            executor.for_workers(busy);
+            fork.push_back((wall_now() - start) * 1e6);
+        }
+    }
+    std::printf("forks of 70 us on two threads after a rest:");
+    for (auto &fork : taken) std::printf(" %.0f", median(std::move(fork)));
+    std::printf("\n");
+}
+
 } // namespace
 
 int main() {
     uform_model_t const model = model_of(128, 4, 512, uform_cpu_class_derived_k);
     std::printf("one text of %zu bytes on nano, microseconds a call, medians of %zu loops\n", length_k, rounds_k);
     std::printf("waking a sleeping thread takes this system %.1f\n", wake_microseconds());
+    measure_forks();
     std::printf("%-20s %10s %16s %19s %19s\n", "executor", "kernels", "the verb adds", "queued, waited add",
                 "queued, polled add");
     for (uform_mood_t const mood : {uform_mood_spinning_k, uform_mood_parked_k})

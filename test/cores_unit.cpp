@@ -98,4 +98,27 @@ TEST(cores, seven_eighths_at_least_one) {
 
 TEST(cores, this_process_has_some) { EXPECT_GE(affinity_cores().count(), 1u); }
 
+TEST(cores, a_thread_steps_aside_and_stays_free) {
+    core_set_t const before = affinity_cores();
+    if (current_core() == core_set_t::capacity_k || before.count() < 2) GTEST_SKIP() << "one core, or none known";
+    int moved = 0; // of 20: the system may always move it back
+    for (int time = 0; time < 20; ++time) {
+        core_set_t taken;
+        std::size_t const core = current_core();
+        taken.add(core);
+        step_aside(taken);
+        moved += current_core() != core;
+        core_set_t const after = affinity_cores();
+        EXPECT_TRUE(std::equal(std::begin(after.words), std::end(after.words), before.words));
+    }
+    EXPECT_GT(moved, 10);
+}
+
+TEST(cores, a_thread_stays_where_all_cores_are_taken) {
+    core_set_t const all = affinity_cores();
+    step_aside(all);
+    core_set_t const after = affinity_cores();
+    EXPECT_TRUE(std::equal(std::begin(after.words), std::end(after.words), all.words));
+}
+
 } // namespace

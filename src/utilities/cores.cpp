@@ -125,6 +125,10 @@ void core_set_t::keep(core_set_t const &other) noexcept {
     for (std::size_t i = 0; i < capacity_k / 64; ++i) words[i] &= other.words[i];
 }
 
+void core_set_t::remove(core_set_t const &other) noexcept {
+    for (std::size_t i = 0; i < capacity_k / 64; ++i) words[i] &= ~other.words[i];
+}
+
 bool parse_core_list(char const *text, core_set_t &cores) noexcept {
     while (*text && *text != '\n') {
         std::size_t first = 0, last = 0;
@@ -148,6 +152,25 @@ core_set_t affinity_cores() noexcept {
     long const online = ::sysconf(_SC_NPROCESSORS_ONLN);
     for (long core = 0; core < std::max(1l, online); ++core) cores.add(std::size_t(core));
     return cores;
+}
+
+std::size_t current_core() noexcept {
+#if defined(__linux__)
+    if (int const core = ::sched_getcpu(); core >= 0) return std::size_t(core);
+#endif
+    return core_set_t::capacity_k;
+}
+
+void step_aside(core_set_t const &taken) noexcept {
+    core_set_t const allowed = affinity_cores();
+    core_set_t others = allowed;
+    others.remove(taken);
+    if (!others.count()) return;
+#if defined(__linux__)
+    // Where the system refuses either, the thread stays where it is.
+    if (::sched_setaffinity(0, sizeof(others.words), reinterpret_cast<cpu_set_t const *>(others.words)) == 0)
+        (void)::sched_setaffinity(0, sizeof(allowed.words), reinterpret_cast<cpu_set_t const *>(allowed.words));
+#endif
 }
 
 bool add_domain_cores(std::size_t domain, core_set_t &cores, char const *root) noexcept {

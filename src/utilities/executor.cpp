@@ -1,6 +1,6 @@
 /**
  *  @file executor.cpp
- *  @brief Threads that wait for forks: watching a counter for a moment, then asleep on it.
+ *  @brief Threads that wait for forks: watching a counter for a moment, then asleep on it; each on a core of its own.
  *
  *  A fork stores the task, then moves `forks_`; a worker that sees the move runs the task and counts
  *  `working_` down, and the fork returns at zero. `std::atomic::wait` is a futex on Linux and makes no system call to
@@ -66,7 +66,7 @@ failure_t executor_t::start(std::size_t threads, uform_cpu_class_t cpu_class, co
         if (!threads_.resize(threads - 1)) return fail(uform_status_out_of_memory_k, "memory for threads is out");
     }
     for (std::size_t i = 0; i < threads_.size(); ++i) {
-        threads_[i].executor = this, threads_[i].worker = i + 1;
+        threads_[i].executor = this, threads_[i].worker = i + 1, threads_[i].core = core_set_t::capacity_k;
         if (!spawn(threads_[i].handle, &executor_t::worker_main, &threads_[i], cores))
             return fail(uform_status_out_of_memory_k, "the system refused to start a thread", "thread %zu of %zu",
                         i + 1, threads);
@@ -112,23 +112,24 @@ bool executor_t::watchful() const noexcept {
     return hold_.held() || mood_.load(std::memory_order_relaxed) == uform_mood_spinning_k;
 }
 
-std::uint32_t executor_t::wait_change(std::atomic<std::uint32_t> const &word, std::uint32_t seen, bool watch) noexcept {
+executor_t::change_t executor_t::wait_change(std::atomic<std::uint32_t> const &word, std::uint32_t seen,
+                                             bool watch) noexcept {
     using clock_t = std::chrono::steady_clock;
     for (clock_t::time_point const end = watch ? clock_t::now() + watched_k : clock_t::time_point(); watch;) {
         for (int i = 0; i < spins_k; ++i, relax())
-            if (std::uint32_t const now = word.load(std::memory_order_acquire); now != seen) return now;
+            if (std::uint32_t const now = word.load(std::memory_order_acquire); now != seen) return {now, false};
         if (clock_t::now() > end) break;
         ::sched_yield(); // the one waited for may have been woken on this very core
     }
     for (;;) {
-        if (std::uint32_t const now = word.load(std::memory_order_acquire); now != seen) return now;
+        if (std::uint32_t const now = word.load(std::memory_order_acquire); now != seen) return {now, true};
         word.wait(seen, std::memory_order_acquire);
     }
 }
 
 void executor_t::fork(task_t task, void *context) noexcept {
     if (count_ > 1) {
-        task_ = task, context_ = context;
+        task_ = task, context_ = context, forker_core_ = current_core();
         working_.store(std::uint32_t(count_ - 1), std::memory_order_relaxed);
         forks_.fetch_add(1), forks_.notify_all();
     }
@@ -141,12 +142,28 @@ void executor_t::run_team(void *self, task_t task, void *context) noexcept {
     static_cast<executor_t *>(self)->fork(task, context);
 }
 
+/**
+ *  A thread that slept may wake on the core of the one who woke it, or of another worker, with others idle: to the
+ *  scheduler of a virtual machine a core that sleeps looks taken. It would share that core until the next tick, for
+ *  milliseconds, so it looks for one of its own.
+ */
+void executor_t::take_core(thread_t &thread) noexcept {
+    core_set_t taken;
+    taken.add(forker_core_);
+    for (thread_t const *other = threads_.data(); other != &thread; ++other)
+        taken.add(other->core.load(std::memory_order_relaxed));
+    if (taken.has(current_core())) step_aside(taken);
+    thread.core.store(current_core(), std::memory_order_relaxed);
+}
+
 void *executor_t::worker_main(void *argument) noexcept {
-    thread_t const &thread = *static_cast<thread_t *>(argument);
+    thread_t &thread = *static_cast<thread_t *>(argument);
     executor_t &executor = *thread.executor;
     for (std::uint32_t seen = 0;;) {
-        seen = wait_change(executor.forks_, seen, executor.watchful());
+        change_t const change = wait_change(executor.forks_, seen, executor.watchful());
+        seen = change.value;
         if (executor.stopping_.load(std::memory_order_relaxed)) return nullptr;
+        if (change.slept) executor.take_core(thread);
         {
             default_arithmetic_t const arithmetic; // a thread starts with its maker's
             executor.task_(executor.context_, thread.worker);

@@ -22,12 +22,18 @@ struct core_set_t {
     }
     std::size_t count() const noexcept;
     void keep(core_set_t const &other) noexcept;
+    void remove(core_set_t const &other) noexcept;
 };
 
 /** Reads "0-3,8,10-11" as the kernel writes it; false on anything else. */
 bool parse_core_list(char const *text, core_set_t &cores) noexcept;
 /** Cores the calling thread may run on; all online ones where the system does not say. */
 core_set_t affinity_cores() noexcept;
+/** The core the calling thread is on; `core_set_t::capacity_k` where the system does not say. */
+std::size_t current_core() noexcept;
+/** Moves the calling thread to some core of those it may run on that is none of `taken`, where there is one. It is not
+ *  bound to it. */
+void step_aside(core_set_t const &taken) noexcept;
 /** Adds the cores of a NUMA node; false where there is no such node. */
 bool add_domain_cores(std::size_t domain, core_set_t &cores, char const *root = "") noexcept;
 /** Whole cores that the strictest quota around this process pays for, at least one; SIZE_MAX without a quota. */

@@ -130,6 +130,7 @@ class executor_t {
         executor_t *executor;
         std::size_t worker;
         pthread_t handle;
+        std::atomic<std::size_t> core; // where it last ran a task
     };
 
     void fork(task_t task, void *context) noexcept;
@@ -138,7 +139,12 @@ class executor_t {
     static void *dispatcher_main(void *self) noexcept;
     void wake_dispatcher(deferred_t task) noexcept;
     bool watchful() const noexcept;
-    static std::uint32_t wait_change(std::atomic<std::uint32_t> const &word, std::uint32_t seen, bool watch) noexcept;
+    struct change_t {
+        std::uint32_t value;
+        bool slept;
+    };
+    static change_t wait_change(std::atomic<std::uint32_t> const &word, std::uint32_t seen, bool watch) noexcept;
+    void take_core(thread_t &thread) noexcept;
     bool spawn(pthread_t &handle, void *(*main)(void *), void *argument, core_set_t const *cores) noexcept;
     void stop() noexcept;
 
@@ -158,6 +164,7 @@ class executor_t {
     std::size_t spawned_ = 0;    // of threads_, running
     task_t task_ = nullptr;
     void *context_ = nullptr;
+    std::size_t forker_core_ = core_set_t::capacity_k; // where the task is forked from
     alignas(64) std::atomic<std::uint32_t> forks_ {0};   // changes when there is work
     alignas(64) std::atomic<std::uint32_t> working_ {0}; // threads not through with it
     std::atomic<bool> stopping_ {false};
