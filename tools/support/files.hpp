@@ -4,6 +4,7 @@
  */
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -45,6 +46,8 @@ class line_reader_t {
     /** False once there are no more. */
     bool next(std::string &line);
     std::size_t line_number() const noexcept { return line_number_; }
+    /** Where the last line begins, in bytes as they are after decompression. */
+    std::uint64_t offset() const noexcept { return offset_; }
     std::string const &path() const noexcept { return path_; }
 
   private:
@@ -57,6 +60,8 @@ class line_reader_t {
     std::string buffer_; // bytes read and not yet handed out, from `begin_`
     std::size_t begin_ = 0;
     std::size_t line_number_ = 0;
+    std::uint64_t offset_ = 0;      // of the last line
+    std::uint64_t next_offset_ = 0; // of the one after it
     bool ended_ = false;
 };
 

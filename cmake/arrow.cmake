@@ -1,0 +1,30 @@
+# Arrow C++ for the tools' Parquet sources. Debian has no package of it: an installation's own CMake package is taken, or
+# with UFORM_PYARROW the folder of Python's pyarrow wheel, which brings headers and libraries of one version. Where it is
+# missing, a source named .parquet is refused with the name of the option.
+set(UFORM_PYARROW "" CACHE PATH "Folder of the pyarrow package to read Parquet with, as pyarrow.__path__[0] tells it")
+set_property(CACHE UFORM_WITH_ARROW PROPERTY STRINGS AUTO ON OFF)
+
+set(uform_arrow_libraries "")
+if(UFORM_WITH_ARROW AND UFORM_PYARROW)
+  # A wheel's libraries have versions in their names and no development links.
+  file(GLOB uform_arrow_libraries "${UFORM_PYARROW}/libarrow.so.*" "${UFORM_PYARROW}/libparquet.so.*")
+  if(EXISTS "${UFORM_PYARROW}/include/parquet/arrow/reader.h" AND uform_arrow_libraries)
+    target_include_directories(uform_tool_support SYSTEM PRIVATE "${UFORM_PYARROW}/include")
+  else()
+    message(FATAL_ERROR "UFORM_PYARROW: ${UFORM_PYARROW} has no headers and libraries of Arrow C++")
+  endif()
+elseif(UFORM_WITH_ARROW)
+  find_package(Arrow CONFIG QUIET)
+  find_package(Parquet CONFIG QUIET)
+  if(TARGET Arrow::arrow_shared AND TARGET Parquet::parquet_shared)
+    set(uform_arrow_libraries Parquet::parquet_shared Arrow::arrow_shared)
+  elseif(NOT UFORM_WITH_ARROW STREQUAL "AUTO")
+    message(FATAL_ERROR "UFORM_WITH_ARROW is ON, and there is no Arrow C++ with Parquet; set Arrow_DIR, or UFORM_PYARROW")
+  endif()
+endif()
+if(uform_arrow_libraries)
+  target_compile_definitions(uform_tool_support PRIVATE UFORM_TOOLS_ARROW)
+  target_link_libraries(uform_tool_support PRIVATE ${uform_arrow_libraries})
+else()
+  message(STATUS "Arrow C++ not used: tools refuse .parquet (UFORM_WITH_ARROW=${UFORM_WITH_ARROW})")
+endif()
