@@ -1,15 +1,16 @@
-# Arrow C++ for the tools' Parquet sources. Debian has no package of it: an installation's own CMake package is taken, or
-# with UFORM_PYARROW the folder of Python's pyarrow wheel, which brings headers and libraries of one version. Where it is
-# missing, a source named .parquet is refused with the name of the option.
+# Arrow C++ for the tools' Parquet sources, in a program of its own. Debian has no package of it: an installation's own
+# CMake package is taken, or with UFORM_PYARROW the folder of Python's pyarrow wheel, which brings headers and libraries.
+# Where it is missing, a source named .parquet is refused with the name of the option.
 set(UFORM_PYARROW "" CACHE PATH "Folder of the pyarrow package to read Parquet with, as pyarrow.__path__[0] tells it")
 set_property(CACHE UFORM_WITH_ARROW PROPERTY STRINGS AUTO ON OFF)
 
 set(uform_arrow_libraries "")
+set(uform_arrow_include "")
 if(UFORM_WITH_ARROW AND UFORM_PYARROW)
   # A wheel's libraries have versions in their names and no development links.
   file(GLOB uform_arrow_libraries "${UFORM_PYARROW}/libarrow.so.*" "${UFORM_PYARROW}/libparquet.so.*")
   if(EXISTS "${UFORM_PYARROW}/include/parquet/arrow/reader.h" AND uform_arrow_libraries)
-    target_include_directories(uform_tool_support SYSTEM PRIVATE "${UFORM_PYARROW}/include")
+    set(uform_arrow_include "${UFORM_PYARROW}/include")
   else()
     message(FATAL_ERROR "UFORM_PYARROW: ${UFORM_PYARROW} has no headers and libraries of Arrow C++")
   endif()
@@ -24,7 +25,12 @@ elseif(UFORM_WITH_ARROW)
 endif()
 if(uform_arrow_libraries)
   target_compile_definitions(uform_tool_support PRIVATE UFORM_TOOLS_ARROW)
-  target_link_libraries(uform_tool_support PRIVATE ${uform_arrow_libraries})
+  add_executable(uform_parquet ${PROJECT_SOURCE_DIR}/tools/parquet/uform_parquet.cpp ${PROJECT_SOURCE_DIR}/tools/support/error.cpp)
+  target_include_directories(uform_parquet PRIVATE ${PROJECT_SOURCE_DIR}/tools)
+  target_include_directories(uform_parquet SYSTEM PRIVATE ${uform_arrow_include})
+  target_link_libraries(uform_parquet PRIVATE ${uform_arrow_libraries} fmt::fmt nlohmann_json::nlohmann_json uform_flags)
+  set_target_properties(uform_parquet PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  add_dependencies(uform_tool_support uform_parquet)
 else()
   message(STATUS "Arrow C++ not used: tools refuse .parquet (UFORM_WITH_ARROW=${UFORM_WITH_ARROW})")
 endif()

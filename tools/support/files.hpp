@@ -40,6 +40,8 @@ void check_writable(std::string const &path);
 class line_reader_t {
   public:
     explicit line_reader_t(std::string const &path);
+    /** Of an open descriptor, which it closes; `path` is what failures call it. */
+    line_reader_t(int descriptor, std::string path) : path_(std::move(path)), descriptor_(descriptor) {}
     line_reader_t(line_reader_t const &) = delete;
     ~line_reader_t();
 

@@ -1,237 +1,104 @@
 /**
  *  @file parquet_rows.cpp
- *  @brief Arrow C++ where the build found it. Nothing of Arrow's, neither its types nor what it throws, leaves here.
+ *  @brief Starts `uform_parquet` and reads what it writes.
  */
+#include <csignal>
+#include <fcntl.h>
+#include <filesystem>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
 #include "support/error.hpp"
+#include "support/interrupt.hpp"
 #include "support/parquet_rows.hpp"
-
-#ifdef UFORM_TOOLS_ARROW
-#include <algorithm>
-
-#include <arrow/api.h>
-#include <arrow/io/file.h>
-#include <nlohmann/json.hpp>
-#include <parquet/arrow/reader.h>
-#include <parquet/file_reader.h>
-#endif
 
 namespace uform::tools {
 
-#ifdef UFORM_TOOLS_ARROW
-
 namespace {
 
-using json_t = nlohmann::ordered_json;
+#ifdef UFORM_TOOLS_ARROW
+constexpr bool has_reader_k = true;
+#else
+constexpr bool has_reader_k = false;
+#endif
 
-constexpr std::int64_t rows_at_once_k = 1024;
-
-template <typename array_>
-auto value_at(arrow::Array const &array, std::int64_t row) {
-    return static_cast<array_ const &>(array).GetView(row);
+/** The program beside this one. */
+std::string reader_path(std::string const &source) {
+    std::error_code failed;
+    std::filesystem::path const own = std::filesystem::read_symlink("/proc/self/exe", failed);
+    std::string const path = (own.parent_path() / "uform_parquet").string();
+    if (failed || !std::filesystem::exists(path, failed))
+        fail_at(source, 0, "there is no {} to read it with; install the tools together", path);
+    return path;
 }
 
-template <typename array_>
-std::string text_at(arrow::Array const &array, std::int64_t row) {
-    return std::string(value_at<array_>(array, row));
+/** Its signals as a shell would start it, whatever this process does with its own. */
+int spawn(std::vector<std::string> words, int output, int errors, pid_t &process) {
+    std::vector<char *> arguments;
+    for (std::string &word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t all, none;
+    ::sigfillset(&all), ::sigemptyset(&none);
+    ::posix_spawn_file_actions_init(&actions), ::posix_spawnattr_init(&attributes);
+    ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    ::posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
+    ::posix_spawnattr_setsigdefault(&attributes, &all), ::posix_spawnattr_setsigmask(&attributes, &none);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    int const failed = ::posix_spawn(&process, arguments[0], &actions, &attributes, arguments.data(), environ);
+    ::posix_spawn_file_actions_destroy(&actions), ::posix_spawnattr_destroy(&attributes);
+    return failed;
 }
-
-template <typename array_>
-json_t list_at(arrow::Array const &array, std::int64_t row);
-
-/** A cell; null where it is, or where its type is none that records have. */
-json_t cell_at(arrow::Array const &array, std::int64_t row) {
-    if (array.IsNull(row)) return nullptr;
-    switch (array.type_id()) {
-    case arrow::Type::STRING:
-        return text_at<arrow::StringArray>(array, row);
-    case arrow::Type::LARGE_STRING:
-        return text_at<arrow::LargeStringArray>(array, row);
-    case arrow::Type::STRING_VIEW:
-        return text_at<arrow::StringViewArray>(array, row);
-    case arrow::Type::BOOL:
-        return bool(value_at<arrow::BooleanArray>(array, row));
-    case arrow::Type::INT8:
-        return std::int64_t(value_at<arrow::Int8Array>(array, row));
-    case arrow::Type::INT16:
-        return std::int64_t(value_at<arrow::Int16Array>(array, row));
-    case arrow::Type::INT32:
-        return std::int64_t(value_at<arrow::Int32Array>(array, row));
-    case arrow::Type::INT64:
-        return std::int64_t(value_at<arrow::Int64Array>(array, row));
-    case arrow::Type::UINT8:
-        return std::uint64_t(value_at<arrow::UInt8Array>(array, row));
-    case arrow::Type::UINT16:
-        return std::uint64_t(value_at<arrow::UInt16Array>(array, row));
-    case arrow::Type::UINT32:
-        return std::uint64_t(value_at<arrow::UInt32Array>(array, row));
-    case arrow::Type::UINT64:
-        return std::uint64_t(value_at<arrow::UInt64Array>(array, row));
-    case arrow::Type::FLOAT:
-        return double(value_at<arrow::FloatArray>(array, row));
-    case arrow::Type::DOUBLE:
-        return value_at<arrow::DoubleArray>(array, row);
-    case arrow::Type::LIST:
-        return list_at<arrow::ListArray>(array, row);
-    case arrow::Type::LARGE_LIST:
-        return list_at<arrow::LargeListArray>(array, row);
-    case arrow::Type::DICTIONARY: {
-        auto const &words = static_cast<arrow::DictionaryArray const &>(array);
-        return cell_at(*words.dictionary(), words.GetValueIndex(row));
-    }
-    default:
-        return nullptr;
-    }
-}
-
-template <typename array_>
-json_t list_at(arrow::Array const &array, std::int64_t row) {
-    auto const &lists = static_cast<array_ const &>(array);
-    json_t list = json_t::array();
-    for (auto at = lists.value_offset(row); at < lists.value_offset(row + 1); ++at)
-        list.push_back(cell_at(*lists.values(), at));
-    return list;
-}
-
-bool holds_cells(arrow::DataType const &type) {
-    switch (type.id()) {
-    case arrow::Type::LIST:
-    case arrow::Type::LARGE_LIST:
-        return holds_cells(*type.field(0)->type());
-    case arrow::Type::DICTIONARY:
-        return holds_cells(*static_cast<arrow::DictionaryType const &>(type).value_type());
-    case arrow::Type::STRING:
-    case arrow::Type::LARGE_STRING:
-    case arrow::Type::STRING_VIEW:
-    case arrow::Type::BOOL:
-    case arrow::Type::FLOAT:
-    case arrow::Type::DOUBLE:
-    case arrow::Type::NA:
-        return true;
-    default:
-        return arrow::is_integer(type.id());
-    }
-}
-
-/** Arrow's own sentence, which may be of many lines. */
-std::string first_line(std::string const &text) { return text.substr(0, text.find('\n')); }
 
 } // namespace
 
-struct parquet_rows_t::stream_t {
-    std::string const &path;
-    std::shared_ptr<arrow::io::ReadableFile> file;
-    std::unique_ptr<parquet::arrow::FileReader> reader;
-    std::unique_ptr<arrow::RecordBatchReader> batches;
-    std::shared_ptr<arrow::RecordBatch> batch;
-    std::int64_t row = 0; // of `batch`, the next
-
-    explicit stream_t(std::string const &name) : path(name) {}
-
-    void require(arrow::Status const &status) const {
-        if (status.ok()) return;
-        if (status.IsOutOfMemory()) throw std::bad_alloc();
-        fail_at(path, 0, "is not sound Parquet, or cannot be read, {}", first_line(status.message()));
-    }
-    template <typename value_>
-    value_ require(arrow::Result<value_> result) const {
-        require(result.status());
-        return std::move(result).ValueUnsafe();
-    }
-
-    /** Pages come through a buffer, not a column of a row group at once, which is what Arrow does unless told. */
-    void open() {
-        file = require(arrow::io::ReadableFile::Open(path));
-        parquet::ReaderProperties properties;
-        properties.enable_buffered_stream();
-        parquet::arrow::FileReaderBuilder builder;
-        require(builder.Open(file, properties));
-        parquet::ArrowReaderProperties arrow_properties(false);
-        arrow_properties.set_pre_buffer(false), arrow_properties.set_batch_size(rows_at_once_k);
-        builder.properties(arrow_properties);
-        require(builder.Build(&reader));
-    }
-
-    /** A column of the schema may be several of the file, a list's items among them. */
-    void choose(std::span<std::string const> columns) {
-        parquet::SchemaDescriptor const &schema = *reader->parquet_reader()->metadata()->schema();
-        std::shared_ptr<arrow::Schema> typed;
-        require(reader->GetSchema(&typed));
-        std::vector<int> chosen, groups(std::size_t(reader->num_row_groups()));
-        for (int leaf = 0; leaf < schema.num_columns(); ++leaf) {
-            std::string const &name = schema.GetColumnRoot(leaf)->name();
-            if (std::find(columns.begin(), columns.end(), name) == columns.end()) continue;
-            if (auto const field = typed->GetFieldByName(name); field && !holds_cells(*field->type()))
-                fail_at(path, 0, "column \"{}\" is of type {}; convert it to text, numbers or a list of them", name,
-                        field->type()->ToString());
-            chosen.push_back(leaf);
-        }
-        for (std::size_t group = 0; group < groups.size(); ++group) groups[group] = int(group);
-        batches = require(reader->GetRecordBatchReader(groups, chosen));
-    }
-
-    bool advance() {
-        while (!batch || row == batch->num_rows()) {
-            require(batches->ReadNext(&batch));
-            row = 0;
-            if (!batch) return false;
-        }
-        return true;
-    }
-
-    std::string take() {
-        json_t object = json_t::object();
-        for (int column = 0; column < batch->num_columns(); ++column)
-            if (json_t cell = cell_at(*batch->column(column), row); !cell.is_null())
-                object[batch->column_name(column)] = std::move(cell);
-        ++row;
-        return object.dump();
-    }
-};
-
-/** What Arrow or the standard library throws in `body`, as a failure of the file. */
-template <typename body_>
-static auto contained(std::string const &path, std::size_t row, body_ &&body) {
-    try {
-        return body();
-    } catch (tool_error_t const &) {
-        throw;
-    } catch (std::bad_alloc const &) {
-        throw;
-    } catch (nlohmann::json::type_error const &) {
-        fail_at(path, row, "the row is not UTF-8; re-encode the file");
-    } catch (std::exception const &error) {
-        fail_at(path, 0, "is not sound Parquet, {}", first_line(error.what()));
-    }
+parquet_rows_t::parquet_rows_t(std::string const &path, std::span<std::string const> columns) : path_(path) {
+    if (!has_reader_k)
+        fail_at(path_, 0,
+                "this build reads no Parquet; build with -DUFORM_WITH_ARROW=ON where Arrow C++ is installed, or "
+                "convert the file to JSONL");
+    std::vector<std::string> words = {reader_path(path_), path_};
+    words.insert(words.end(), columns.begin(), columns.end());
+    int ends[2] = {-1, -1};
+    errors_ = ::memfd_create("uform_parquet", MFD_CLOEXEC);
+    if (errors_ < 0 || ::pipe2(ends, O_CLOEXEC) != 0) fail_at(path_, 0, "cannot be read now, {}", system_reason());
+    lines_.emplace(ends[0], path_);
+    int const failed = spawn(std::move(words), ends[1], errors_, process_);
+    ::close(ends[1]);
+    errno = failed;
+    if (failed) process_ = 0, fail_at(path_, 0, "its reader cannot be started, {}", system_reason());
 }
 
-parquet_rows_t::parquet_rows_t(std::string const &path, std::span<std::string const> columns)
-    : path_(path), stream_(std::make_unique<stream_t>(path_)) {
-    contained(path_, 0, [&] { stream_->open(), stream_->choose(columns); });
+parquet_rows_t::~parquet_rows_t() {
+    lines_.reset(); // which ends the reader, if it still writes
+    if (process_ > 0) ::kill(process_, SIGTERM), ::waitpid(process_, nullptr, 0);
+    if (errors_ >= 0) ::close(errors_);
 }
 
 bool parquet_rows_t::next(std::string &json) {
-    return contained(path_, number_ + 1, [&] {
-        if (!stream_->advance()) return false;
-        json = stream_->take();
-        ++number_;
-        return true;
-    });
+    if (lines_->next(json)) return true;
+    check_end();
+    return false;
 }
 
-#else
-
-struct parquet_rows_t::stream_t {};
-
-parquet_rows_t::parquet_rows_t(std::string const &path, std::span<std::string const>) : path_(path) {
-    fail_at(path_, 0,
-            "this build reads no Parquet; build with -DUFORM_WITH_ARROW=ON where Arrow C++ is installed, or "
-            "convert the file to JSONL");
+void parquet_rows_t::check_end() {
+    if (process_ <= 0) return;
+    int status = 0;
+    while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) leave_if_interrupted();
+    process_ = 0;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == exit_success_k) return;
+    leave_if_interrupted(); // ctrl-C is for both
+    if (WIFSIGNALED(status)) fail_at(path_, 0, "its reader died of signal {}; copy the file again", WTERMSIG(status));
+    std::string said(4096, '\0');
+    ssize_t const count = ::pread(errors_, said.data(), said.size(), 0);
+    said.resize(count > 0 ? std::size_t(count) : 0);
+    said.resize(std::min(said.size(), said.find('\n')));
+    constexpr std::string_view name_k = "uform_parquet: ";
+    fail("{}", said.starts_with(name_k) ? said.substr(name_k.size()) : path_ + ": its reader failed, " + said);
 }
-
-bool parquet_rows_t::next(std::string &) { return false; }
-
-#endif
-
-parquet_rows_t::~parquet_rows_t() = default;
 
 } // namespace uform::tools

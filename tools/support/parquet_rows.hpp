@@ -1,12 +1,15 @@
 /**
  *  @file parquet_rows.hpp
- *  @brief Rows of a Parquet file as JSON objects, through Arrow C++; a build without it refuses such files by name.
+ *  @brief Rows of a Parquet file as JSON objects, through `uform_parquet`; a build without it refuses such files by name.
  */
 #pragma once
 #include <cstddef>
-#include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <sys/types.h>
+
+#include "support/files.hpp"
 
 namespace uform::tools {
 
@@ -17,17 +20,18 @@ class parquet_rows_t {
     parquet_rows_t(parquet_rows_t const &) = delete;
     ~parquet_rows_t();
 
-    /** False once there are no more. Of memory a few thousand rows are held and the pages they come from, never a
-     *  row group whole. What is null in a row is left out of its object. */
+    /** False once there are no more. What is null in a row is left out of its object. */
     bool next(std::string &json);
     /** Of the row given last, counted from one. */
-    std::size_t number() const noexcept { return number_; }
+    std::size_t number() const noexcept { return lines_->line_number(); }
 
   private:
-    struct stream_t;
+    void check_end();
+
     std::string path_;
-    std::unique_ptr<stream_t> stream_;
-    std::size_t number_ = 0;
+    std::optional<line_reader_t> lines_; // of the reader's output
+    int errors_ = -1;                    // a nameless file, for what the reader says on stderr
+    pid_t process_ = 0;                  // zero once its end is known
 };
 
 } // namespace uform::tools
