@@ -32,9 +32,10 @@ for argument in "$@"; do
     esac
 done
 
+# build PRESET [cmake options]
 build() {
     printf '\n== Building: %s\n' "$1"
-    cmake --preset "$1" >/dev/null
+    cmake --preset "$@" >/dev/null
     cmake --build --preset "$1"
 }
 
@@ -50,7 +51,7 @@ launcher=()
 scripts/install.sh
 
 if [ "$with_release" = yes ]; then
-    build release
+    build release -DUFORM_PYARROW="$(scripts/install_pyarrow.sh)"
     check release
     scripts/check_emulated.sh
 fi

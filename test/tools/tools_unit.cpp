@@ -55,7 +55,6 @@ std::string complaint_about(std::string_view mixture) {
 corpus_t three_records() {
     corpus_t corpus;
     corpus.add("a", "A", 7), corpus.add("bb", "BB", 8), corpus.add("ccc", "CCC", 7);
-    corpus.end_source();
     return corpus;
 }
 
@@ -179,7 +178,6 @@ corpus_t records_with_decoys() {
     corpus_t corpus;
     std::string_view const answers[] = {"A", "a"}, decoy[] = {"x"}, answer[] = {"B"}, decoys[] = {"1", "2", "3"};
     corpus.add("q", answers, decoy, 0), corpus.add("r", answer, decoys, 1);
-    corpus.end_source();
     return corpus;
 }
 

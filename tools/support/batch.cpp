@@ -39,7 +39,7 @@ enum class edge_t { none_k, attract_k, repel_k, ignore_k };
 struct member_t {
     part_t part;
     std::size_t pair; // of the batch
-    std::uint32_t group;
+    std::uint64_t group;
 
     bool is_document() const noexcept { return part == part_t::positive_k || part == part_t::negative_k; }
 };
@@ -76,7 +76,7 @@ void list_edges(mixture_t const &mixture, std::vector<member_t> const &members, 
 }
 
 std::uint32_t temperature_group_of(mixture_t const &mixture, corpus_t const &corpus, std::size_t record) noexcept {
-    std::size_t const source = source_of(corpus.source_offsets(), record);
+    std::size_t const source = corpus.record(record).source;
     return source < mixture.sources.size() ? mixture.sources[source].temperature_group : 0;
 }
 

@@ -10,8 +10,8 @@
 
 #include "support/choices.hpp"
 #include "support/error.hpp"
-#include "support/files.hpp"
 #include "support/interrupt.hpp"
+#include "support/record_lines.hpp"
 
 namespace uform::tools {
 
@@ -105,11 +105,12 @@ std::size_t choices_t::groups_count() const {
 
 void append_choices(std::string const &path, std::uint32_t group, choices_t &choices) {
     std::size_t const before = choices.size();
-    line_reader_t lines(path);
+    std::string const columns[] = {"text", "choices", "answer", "targets", "group"};
+    record_lines_t lines(path, columns);
     simdjson::dom::parser parser;
     reader_t reader {path, choices, group};
     for (std::string line; lines.next(line);) {
-        reader.line = lines.line_number();
+        reader.line = lines.number();
         reader.add(parser, line);
         if (reader.line % 65536 == 0) leave_if_interrupted();
     }

@@ -1,6 +1,6 @@
 /**
  *  @file corpus.hpp
- *  @brief The records of a mixture's sources, wholly in memory.
+ *  @brief Records whose texts are in memory: held-out pairs, or those of one batch.
  */
 #pragma once
 #include <cstddef>
@@ -19,10 +19,10 @@ struct record_t {
     std::size_t first_text; // the query; its positives and its negatives follow
     std::uint32_t positives;
     std::uint32_t negatives;
-    std::uint32_t group; // equal where records may not repel each other
+    std::uint64_t group; // equal where records may not repel each other
+    std::size_t source;  // of the mixture
 };
 
-/** Records of all sources end to end: source i owns `[source_offsets[i], source_offsets[i + 1])`. */
 class corpus_t {
   public:
     std::size_t size() const noexcept { return records_.size(); }
@@ -35,18 +35,13 @@ class corpus_t {
     std::string_view negative(std::size_t record, std::size_t index) const noexcept {
         return positive(record, records_[record].positives + index);
     }
-    std::uint32_t group(std::size_t record) const noexcept { return records_[record].group; }
-    std::vector<std::size_t> const &source_offsets() const noexcept { return source_offsets_; }
-    /** The most of any record. */
-    std::size_t most_positives() const noexcept { return most_positives_; }
-    std::size_t most_negatives() const noexcept { return most_negatives_; }
+    std::uint64_t group(std::size_t record) const noexcept { return records_[record].group; }
 
-    void add(std::string_view query, std::string_view document, std::uint32_t group) {
+    void add(std::string_view query, std::string_view document, std::uint64_t group) {
         add(query, std::span(&document, 1), {}, group);
     }
     void add(std::string_view query, std::span<std::string_view const> positives,
-             std::span<std::string_view const> negatives, std::uint32_t group);
-    void end_source() { source_offsets_.push_back(records_.size()); }
+             std::span<std::string_view const> negatives, std::uint64_t group, std::size_t source = 0);
 
   private:
     std::string_view text(std::size_t index) const noexcept {
@@ -57,18 +52,12 @@ class corpus_t {
     std::string bytes_;
     std::vector<std::size_t> text_offsets_ {0};
     std::vector<record_t> records_;
-    std::vector<std::size_t> source_offsets_ {0};
-    std::size_t most_positives_ = 0;
-    std::size_t most_negatives_ = 0;
 };
 
-/** The source a record or a choice is of, by `source_offsets` as above. */
+/** The source of a record or a choice, where source i owns `[source_offsets[i], source_offsets[i + 1])` of them. */
 std::size_t source_of(std::span<std::size_t const> source_offsets, std::size_t record) noexcept;
 
-/** Reads every source; `with_queries` is false where the objective sees documents alone. */
-corpus_t read_corpus(mixture_t const &mixture, bool with_queries);
-
-/** Reads held-out pairs, as a corpus of one source. */
+/** Reads held-out pairs. */
 corpus_t read_pairs(std::string const &path, fields_t const &fields);
 
 } // namespace uform::tools

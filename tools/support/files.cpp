@@ -178,6 +178,7 @@ bool line_reader_t::next(std::string &line) {
     bool const closed = end != buffer_.npos;
     if (!closed) end = buffer_.size();
     line.assign(buffer_, begin_, end - begin_);
+    offset_ = next_offset_, next_offset_ += end - begin_ + closed;
     begin_ = closed ? end + 1 : end;
     ++line_number_;
     return true;

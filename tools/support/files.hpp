@@ -4,6 +4,7 @@
  */
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -39,12 +40,16 @@ void check_writable(std::string const &path);
 class line_reader_t {
   public:
     explicit line_reader_t(std::string const &path);
+    /** Of an open descriptor, which it closes; `path` is what failures call it. */
+    line_reader_t(int descriptor, std::string path) : path_(std::move(path)), descriptor_(descriptor) {}
     line_reader_t(line_reader_t const &) = delete;
     ~line_reader_t();
 
     /** False once there are no more. */
     bool next(std::string &line);
     std::size_t line_number() const noexcept { return line_number_; }
+    /** Where the last line begins, in bytes as they are after decompression. */
+    std::uint64_t offset() const noexcept { return offset_; }
     std::string const &path() const noexcept { return path_; }
 
   private:
@@ -57,6 +62,8 @@ class line_reader_t {
     std::string buffer_; // bytes read and not yet handed out, from `begin_`
     std::size_t begin_ = 0;
     std::size_t line_number_ = 0;
+    std::uint64_t offset_ = 0;      // of the last line
+    std::uint64_t next_offset_ = 0; // of the one after it
     bool ended_ = false;
 };
 

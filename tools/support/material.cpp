@@ -3,6 +3,7 @@
  *  @brief Reads sources; draws from two streams, so that the choices of a step do not move its pairs.
  */
 #include <algorithm>
+#include <numeric>
 
 #include "support/material.hpp"
 
@@ -29,8 +30,8 @@ std::size_t count_groups(mixture_t const &mixture, choices_t const &choices) {
 } // namespace
 
 material_t::material_t(plan_t &plan)
-    : mixture_(plan.mixture), with_pairs_(plan.with_pairs()), corpus_(read_corpus(mixture_, with_pairs_)) {
-    sampler_.emplace(corpus_.source_offsets(), weights_of(mixture_.sources), plan.seed);
+    : mixture_(plan.mixture), with_pairs_(plan.with_pairs()), pairs_(mixture_, with_pairs_, plan.copies) {
+    sampler_.emplace(pairs_.source_offsets(), weights_of(mixture_.sources), plan.seed);
     if (mixture_.choices) {
         for (source_t const &source : mixture_.choices->sources) {
             append_choices(source.path, source.temperature_group, choices_);
@@ -38,8 +39,8 @@ material_t::material_t(plan_t &plan)
         }
         choice_sampler_.emplace(choice_offsets_, weights_of(mixture_.choices->sources), plan.seed ^ choices_stream_k);
     }
-    plan.positives = std::min(corpus_.most_positives(), mixture_.positives);
-    plan.negatives = std::min(corpus_.most_negatives(), mixture_.negatives);
+    plan.positives = std::min(pairs_.most_positives(), mixture_.positives);
+    plan.negatives = std::min(pairs_.most_negatives(), mixture_.negatives);
     plan.temperature_groups = count_groups(mixture_, choices_);
     for (std::size_t i = 0; i < choices_.size(); ++i)
         plan.choices_per_item =
@@ -59,8 +60,11 @@ drawn_t material_t::draw(std::uint64_t step) {
 }
 
 batch_t material_t::batch(drawn_t const &drawn) const {
-    return with_pairs_ ? make_pairs_batch(mixture_, corpus_, choices_, drawn)
-                       : make_texts_batch(mixture_, corpus_, choices_, drawn);
+    corpus_t const corpus = pairs_.load(drawn.records);
+    drawn_t loaded = drawn;
+    std::iota(loaded.records.begin(), loaded.records.end(), std::size_t(0));
+    return with_pairs_ ? make_pairs_batch(mixture_, corpus, choices_, loaded)
+                       : make_texts_batch(mixture_, corpus, choices_, loaded);
 }
 
 source_t const &material_t::source(std::size_t index) const noexcept {
@@ -70,7 +74,7 @@ source_t const &material_t::source(std::size_t index) const noexcept {
 
 std::size_t material_t::records_of(std::size_t source) const noexcept {
     std::size_t const pairs = mixture_.sources.size();
-    std::vector<std::size_t> const &offsets = source < pairs ? corpus_.source_offsets() : choice_offsets_;
+    std::vector<std::size_t> const &offsets = source < pairs ? pairs_.source_offsets() : choice_offsets_;
     std::size_t const at = source < pairs ? source : source - pairs;
     return offsets[at + 1] - offsets[at];
 }
@@ -80,7 +84,7 @@ drawn_t material_t::part_of(drawn_t const &drawn, std::size_t source) const {
     drawn_t part;
     part.turn = drawn.turn;
     for (std::size_t const record : drawn.records)
-        if (source_of(corpus_.source_offsets(), record) == source) part.records.push_back(record);
+        if (source_of(pairs_.source_offsets(), record) == source) part.records.push_back(record);
     for (std::size_t const choice : drawn.choices)
         if (pairs + source_of(choice_offsets_, choice) == source) part.choices.push_back(choice);
     return part;

@@ -1,6 +1,6 @@
 /**
  *  @file material.hpp
- *  @brief What a run trains on, read and ready: records, choices, and the batch of any step.
+ *  @brief What a run trains on, checked and ready: records on the disk, choices, and the batch of any step.
  */
 #pragma once
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 #include "support/batch.hpp"
 #include "support/choices.hpp"
-#include "support/corpus.hpp"
+#include "support/pair_store.hpp"
 #include "support/plan.hpp"
 #include "support/sampler.hpp"
 
@@ -24,9 +24,10 @@ class material_t {
 
     /** A pure function of the seed and the step; one thread at a time. */
     drawn_t draw(std::uint64_t step);
+    /** Reads the texts; any thread may. */
     batch_t batch(drawn_t const &drawn) const;
 
-    std::size_t records() const noexcept { return corpus_.size(); }
+    std::size_t records() const noexcept { return pairs_.size(); }
     /** Sources of pairs or texts, then of choices. */
     std::size_t sources() const noexcept { return mixture_.sources.size() + choice_sources(); }
     source_t const &source(std::size_t index) const noexcept;
@@ -39,7 +40,7 @@ class material_t {
 
     mixture_t mixture_;
     bool with_pairs_;
-    corpus_t corpus_;
+    pair_store_t pairs_;
     choices_t choices_;
     std::vector<std::size_t> choice_offsets_ {0}; // [choice sources + 1]
     std::optional<sampler_t> sampler_;

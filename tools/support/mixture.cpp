@@ -45,6 +45,7 @@ struct reader_t {
     /** A source of choices has neither fields nor a filter. */
     source_t source(json_value_t value, bool of_pairs) {
         source_t found;
+        std::string format;
         json.object(value, [&](std::string_view key, json_value_t inner) {
             if (key == "path") found.path = resolved(inner);
             else if (key == "fields" && of_pairs) found.fields = fields(inner);
@@ -53,7 +54,8 @@ struct reader_t {
             else if (key == "temperature_group")
                 found.temperature_group = std::uint32_t(count_up_to(inner, 0, temperature_groups_limit_k - 1));
             else if (key == "format") {
-                if (json.string(inner) != "jsonl") json.refuse("must be \"jsonl\", the one format there is");
+                format = json.string(inner);
+                if (format != "jsonl" && format != "parquet") json.refuse("must be \"jsonl\" or \"parquet\"");
             } else if (key == "filter" && of_pairs)
                 json.object(inner, [&](std::string_view field, json_value_t values) {
                     std::string const name(field);
@@ -64,6 +66,9 @@ struct reader_t {
             return true;
         });
         if (found.path.empty()) json.refuse("has a source without a \"path\"; name its file");
+        bool const parquet = found.path.ends_with(".parquet"); // all readers go by the name
+        if (!format.empty() && (format == "parquet") != parquet)
+            json.refuse("has a source whose \"format\" is not that of its name; Parquet ends in .parquet");
         return found;
     }
 

@@ -27,7 +27,7 @@ struct fields_t {
     std::optional<std::string> negatives; // likewise
 };
 
-/** One JSONL file, of pairs or of choices. */
+/** One file of pairs or of choices. */
 struct source_t {
     std::string path; // resolved
     fields_t fields;

@@ -3,6 +3,7 @@
  *  @brief Which source of an answer wins: a flag, then the mixture, then the checkpoint, then the tier.
  */
 #include <algorithm>
+#include <unistd.h>
 
 #include "support/checkpoint_header.hpp"
 #include "support/engine.hpp"
@@ -105,6 +106,7 @@ plan_t make_plan(training_options_t const &options) {
         fail_usage("--from: a run goes on from --resume or starts from --from; give one, or --resume auto");
     plan_t plan;
     plan.initial = options.initial;
+    plan.copies = fmt::format("{}.unpacked.{}", options.output, ::getpid());
     if (!options.resume.empty()) plan.resume = link_target(options.resume); // the moments are beside the file itself
     std::string const &earlier = options.resume.empty() ? options.initial : options.resume;
     std::optional<checkpoint_header_t> before;

@@ -74,6 +74,7 @@ struct plan_t {
     std::size_t steps = 0;      // of the whole run; zero: not known yet, or none are asked for
     std::string initial;
     std::string resume;
+    std::string copies; // where sources that must be unpacked are, each for a moment
     // Of the corpus, once it is read: a step's capacity follows from them.
     std::size_t positives = 1; // of any record in a step, at most
     std::size_t negatives = 0;

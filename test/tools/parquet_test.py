@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Parquet sources beside what sources_test.py proves of all formats: row groups, broken files, choices, validation.
+
+Exits with 77, which ctest shows as skipped, where the build has no Arrow C++ or Python has no pyarrow to write files.
+"""
+import json
+import sys
+import unittest
+
+import runs_test
+import sources_test
+import tools_test
+from sources_test import records, write_parquet
+
+
+class ParquetTest(sources_test.SourcesCase):
+    def test_memory_does_not_grow_with_a_row_group(self):
+        import pyarrow
+        import pyarrow.parquet
+        small, big, count = self.folder / "small.parquet", self.folder / "big.parquet", 40000
+        for path, rows in ((small, 16), (big, count)):
+            lines = list(map(json.loads, self.big_lines(rows)))
+            table = pyarrow.Table.from_pylist(lines)
+            # One row group; pages of a megabyte, as writers make them unless told; no dictionary, which readers hold.
+            pyarrow.parquet.write_table(table, path, row_group_size=rows, use_dictionary=False, compression="zstd")
+        self.expect_bounded(small, big, count)
+        columns = ["query", "document", "lang"]
+
+        def reader_peak(path):
+            return self.peak([tools_test.TOOLS / "uform_parquet", path, *columns])
+
+        # 256 rows of 8 KB, and the pages they come from, some compressed and some not; the rest is Arrow's pools.
+        bound = 64 << 20
+        grown = reader_peak(big) - reader_peak(small)
+        print(f"\nuform_parquet: peak memory grew by {grown / 2**20:.1f} MiB over one row group, bound {bound / 2**20:.0f}")
+        self.assertLess(grown, bound)
+
+    def test_files_that_are_no_records(self):
+        import pyarrow
+        import pyarrow.parquet
+        source = self.folder / "source.parquet"
+
+        def write(**columns):
+            pyarrow.parquet.write_table(pyarrow.table(columns), source)
+
+        write(query=["a", "b"], document=["A", None], lang=["de", "de"])
+        self.expect_failure(self.train(source, "--steps", 1), 1, "source.parquet:2: ", 'lacks "document"')
+        write(query=["a"], document=[b"A"], lang=["de"])
+        self.expect_failure(self.train(source, "--steps", 1), 1, "source.parquet: ", 'column "document" is of type binary')
+        write(query=["a"], document=[3], lang=["de"])
+        self.expect_failure(self.train(source, "--steps", 1), 1, "source.parquet:1: ", "must be a string")
+        write(query=["a"])
+        self.expect_failure(self.train(source, "--steps", 1), 1, "source.parquet:1: ", "lacks")
+        write_parquet(source, records(600))
+        content = bytearray(source.read_bytes())
+        source.write_bytes(content[:len(content) // 2])
+        self.expect_failure(self.train(source, "--steps", 1), 1, "source.parquet: ", "not sound Parquet")
+        content[4:2000] = bytes(1996)
+        source.write_bytes(content)
+        self.expect_failure(self.train(source, "--steps", 1), 1, "source.parquet: ", "not sound Parquet")
+
+    def test_choices_and_validation(self):
+        import pyarrow
+        import pyarrow.parquet
+        source = self.folder / "source.parquet"
+        write_parquet(source, records(40))
+        (self.folder / "choices.jsonl").write_text(runs_test.questions(30))
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(map(json.loads, runs_test.questions(30).splitlines()))),
+                                    self.folder / "choices.parquet")
+        runs = []
+        for name in ("choices.jsonl", "choices.parquet"):
+            self.expect_success(self.train(source, "--steps", 3, choices={"sources": [{"path": name}]},
+                                           validation={"path": "source.parquet"}))
+            runs.append(self.written())
+        self.assertEqual(runs[0], runs[1])
+
+
+if __name__ == "__main__":
+    if sources_test.WITHOUT_PARQUET:
+        print("parquet_test: SKIPPED:", sources_test.WITHOUT_PARQUET)
+        sys.exit(77)
+    unittest.main()

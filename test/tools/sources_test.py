@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""Sources that stay on the disk: their memory, their order, and runs that stop and go on, in every format there is.
+
+Same conventions as tools_test.py. Tests of Parquet need a build with Arrow C++ and Python's pyarrow to write files with;
+where either is missing they are skipped by name.
+"""
+import hashlib
+import importlib.util
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import runs_test
+import tools_test
+
+SMALL = runs_test.SMALL
+if os.environ.get("UFORM_PYARROW"):  # of the build: the package's folder
+    sys.path.append(str(pathlib.Path(os.environ["UFORM_PYARROW"]).parent))
+WITH_ARROW = os.environ.get("UFORM_ARROW") == "1"
+WITH_ZSTD = os.environ.get("UFORM_ZSTD") != "0"
+WITHOUT_PARQUET = ("" if WITH_ARROW and importlib.util.find_spec("pyarrow") else "Parquet is not tested: " + (
+    "Python has no pyarrow to write files with" if WITH_ARROW else "this build has no Arrow C++ (-DUFORM_WITH_ARROW=ON)"))
+
+
+def records(count):
+    """Some with several answers, some with decoys, in groups of unequal size and two languages."""
+    for i in range(count):
+        record = {"query": f"frage {i} ä", "document": [f"answer {i}", f"reply {i * i}"], "group": i * i % 50,
+                  "lang": "de" if i % 5 else "fr"}
+        if i % 3:
+            record["negatives"] = [f"bird {i}"]
+        yield record
+
+
+def as_lines(content):
+    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in content).encode()
+
+
+def write_frames(path, content):
+    path.write_bytes(b"".join(runs_test.frame(content[at:at + 7001]) for at in range(0, len(content), 7001)))
+
+
+def write_parquet(path, content, rows=64):
+    import pyarrow
+    import pyarrow.parquet
+    content = list(content)
+    columns = {name: [record.get(name) for record in content] for name in ("query", "document", "group", "negatives", "lang")}
+    columns["lang"] = pyarrow.array(columns["lang"]).dictionary_encode()
+    columns["unread"] = [{"nested": b"\xff"}] * len(content)
+    pyarrow.parquet.write_table(pyarrow.table(columns), path, row_group_size=rows)
+
+
+class SourcesCase(unittest.TestCase):
+    expect_failure = tools_test.ToolsTest.expect_failure
+
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(self.scratch.cleanup)
+        self.folder = pathlib.Path(self.scratch.name)
+        self.output = self.folder / "out" / "model.safetensors"
+        self.output.parent.mkdir()
+        self.log = self.folder / "run.jsonl"
+
+    def command(self, source, *arguments, **changes):
+        mixture = {"sources": [{"path": str(source), "filter": {"lang": ["de"]}}], "batch_pairs": 8, "warmup_steps": 2}
+        mixture.update(changes)
+        (self.folder / "mixture.json").write_text(json.dumps(mixture))
+        return [tools_test.TOOLS / "uform_base", *map(str, SMALL), "--mixture", self.folder / "mixture.json", "--output",
+                self.output, "--log", self.log, *map(str, arguments)]
+
+    def train(self, source, *arguments, **changes):
+        return subprocess.run(self.command(source, *arguments, **changes), capture_output=True, stdin=subprocess.DEVNULL)
+
+    def expect_success(self, done):
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+
+    def steps(self):
+        events = map(json.loads, self.log.read_text().splitlines())
+        return [{key: value for key, value in event.items() if key not in runs_test.UNTIMED} for event in events
+                if event["event"] == "step"]
+
+    maxDiff = 2000
+
+    def written(self):
+        """What a run leaves, and that nothing else lies beside it."""
+        self.assertEqual(sorted(path.name for path in self.output.parent.iterdir() if ".optimizer." not in path.name),
+                         ["model.README.md", "model.safetensors"])
+        return self.steps(), hashlib.sha256(self.output.read_bytes()).hexdigest()  # a difference is told fast
+
+    def peak(self, command):
+        """Bytes of memory that a program had at most. As the system tells it of a living one: what it tells of one that
+        has ended counts the memory of this test, which the program had for its own before it started."""
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        peaks = []
+        while process.poll() is None:
+            status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+            peaks += [int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM")]
+            time.sleep(0.001)
+        error = process.communicate()[1]
+        self.assertEqual(process.returncode, 0, error.decode())
+        return peaks[-1]
+
+    def big_lines(self, count):
+        """Records of 8 KB each."""
+        filler = "words of a long document, " * 320
+        return (f'{{"query": "frage {i}", "document": "{i} {filler}", "lang": "de"}}\n'.encode() for i in range(count))
+
+    def expect_bounded(self, small, big, count):
+        """Of each record the index and the order remember 32 bytes, twice that where a vector has just grown; the rest
+        of the bound is what buffers and the allocator round up, and far below the source."""
+        bound = 64 * count + (24 << 20)
+        size = sum(map(len, self.big_lines(count)))
+        self.assertGreater(size, 8 * bound)
+        changes = {"document_bytes": 64, "query_bytes": 64}
+        grown = self.peak(self.command(big, "--steps", 9, **changes)) - self.peak(self.command(small, "--steps", 9, **changes))
+        print(f"\n{big.name}: {size / 2**20:.0f} MiB of lines, peak memory grew by {grown / 2**20:.1f} MiB, bound {bound / 2**20:.1f}")
+        self.assertLess(grown, bound, big.name)
+
+
+class SourcesTest(SourcesCase):
+    def formats(self):
+        """One content in all formats that this build reads."""
+        content = list(records(600))
+        plain = self.folder / "source.jsonl"
+        # The last line without a newline, blank lines and carriage returns, as files come.
+        plain.write_bytes(as_lines(content).replace(b"\n", b"\r\n", 99).replace(b"\n", b"\n\n", 7)[:-1])
+        yield plain
+        if WITH_ZSTD:
+            write_frames(self.folder / "source.jsonl.zst", as_lines(content))
+            yield self.folder / "source.jsonl.zst"
+        if not WITHOUT_PARQUET:
+            write_parquet(self.folder / "source.parquet", content)
+            yield self.folder / "source.parquet"
+
+    def test_every_format_gives_the_same_run(self):
+        runs = []
+        for source in self.formats():
+            self.expect_success(self.train(source, "--steps", 70))  # more than an epoch of 480 records in eights
+            runs.append(self.written())
+            self.assertEqual(len(runs[-1][0]), 70)
+            self.assertEqual(runs[-1], runs[0], source.name)
+
+    def test_runs_go_on_exactly_where_they_stopped(self):
+        for source in self.formats():
+            self.expect_success(self.train(source, "--steps", 66, "--save-every", 5))
+            whole = self.written()
+            for path in [*self.output.parent.iterdir(), self.log]:
+                path.unlink()
+            command = self.command(source, "--steps", 66, "--save-every", 5, "--resume", "auto")
+            endings = []
+            for step, ending in ((3, signal.SIGINT), (17, signal.SIGKILL), (31, signal.SIGTERM), (62, signal.SIGKILL)):
+                process = subprocess.Popen(command, stderr=subprocess.PIPE)
+                deadline = time.monotonic() + 60
+                while process.poll() is None and time.monotonic() < deadline:
+                    if self.log.exists() and f'"event":"step","step":{step},' in self.log.read_text():
+                        process.send_signal(ending)
+                        break
+                    time.sleep(0.001)
+                process.communicate()
+                endings.append(process.returncode)
+            self.assertIn(-signal.SIGKILL, endings, source.name)
+            self.expect_success(subprocess.run(command, capture_output=True))
+            self.assertEqual(self.written(), whole, source.name)
+
+    def test_memory_does_not_grow_with_a_plain_source(self):
+        small, big, count = self.folder / "small.jsonl", self.folder / "big.jsonl", 40000
+        small.write_bytes(b"".join(self.big_lines(16)))
+        with big.open("wb") as file:
+            file.writelines(self.big_lines(count))
+        self.expect_bounded(small, big, count)
+
+    @unittest.skipUnless(WITH_ZSTD, "this build reads no Zstandard")
+    def test_memory_does_not_grow_with_a_compressed_source(self):
+        small, big, count = self.folder / "small.jsonl.zst", self.folder / "big.jsonl.zst", 40000
+        small.write_bytes(runs_test.frame(b"".join(self.big_lines(10))))
+        with big.open("wb") as file:
+            file.writelines(map(runs_test.frame, self.big_lines(count)))
+        self.expect_bounded(small, big, count)
+
+    def test_a_pipe_is_a_source(self):
+        plain = self.folder / "source.jsonl"
+        plain.write_bytes(as_lines(records(600)))
+        self.expect_success(self.train(plain, "--steps", 20))
+        whole = self.written()
+        pipe = self.folder / "pipe.jsonl"
+        os.mkfifo(pipe)
+        writer = threading.Thread(target=lambda: pipe.write_bytes(plain.read_bytes()))
+        writer.start()
+        done = self.train(pipe, "--steps", 20)
+        writer.join()
+        self.expect_success(done)
+        self.assertEqual(self.written(), whole)
+
+    def test_a_source_that_changes_under_a_run(self):
+        source = self.folder / "source.jsonl"
+        source.write_bytes(as_lines(records(600)))
+        process = subprocess.Popen(self.command(source, "--steps", 100000), stderr=subprocess.PIPE)
+        while process.poll() is None and not (self.log.exists() and '"step":3,' in self.log.read_text()):
+            time.sleep(0.001)
+        os.truncate(source, 100)
+        error = process.communicate(timeout=60)[1]
+        self.assertEqual(process.returncode, 1, error.decode())
+        self.assertIn(b"source.jsonl: has become shorter while the run reads it", error)
+
+    def test_a_build_without_arrow_refuses_parquet(self):
+        source = self.folder / "source.parquet"
+        source.write_bytes(b"PAR1")
+        done = self.train(source, "--steps", 1)
+        self.expect_failure(done, 1, "source.parquet: ", "not sound Parquet" if WITH_ARROW else "UFORM_WITH_ARROW=ON")
+        done = self.train(source, "--steps", 1, sources=[{"path": "source.parquet", "format": "jsonl"}])
+        self.expect_failure(done, 1, "mixture.json", "format")
+
+
+if __name__ == "__main__":
+    unittest.main()
