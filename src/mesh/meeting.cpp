@@ -41,18 +41,18 @@ bool parse_number(std::string_view text, std::uint64_t &value, int base) noexcep
 
 } // namespace
 
-std::string_view write_meeting(presence_t const &presence, buffer_t<char> &memory) noexcept {
+std::string_view write_meeting(announcement_t const &announcement, buffer_t<char> &memory) noexcept {
     writer_t file {memory};
-    if (!memory.resize(256 + presence.refusal.size() + 17 * presence.seen.size() + 2 * presence.address.size() +
-                       presence.fields.size()))
+    if (!memory.resize(256 + announcement.refusal.size() + 17 * announcement.seen.size() +
+                       2 * announcement.address.size() + announcement.fields.size()))
         return {};
-    file.text(format_k), file.text("\nnonce "), file.hexadecimal(presence.nonce), file.text("\nseen");
-    for (std::uint64_t const nonce : presence.seen) file.text(" "), file.hexadecimal(nonce);
-    file.text("\naddress "), file.bytes(presence.address), file.text("\nrefusal ");
+    file.text(format_k), file.text("\nnonce "), file.hexadecimal(announcement.nonce), file.text("\nseen");
+    for (std::uint64_t const nonce : announcement.seen) file.text(" "), file.hexadecimal(nonce);
+    file.text("\naddress "), file.bytes(announcement.address), file.text("\nrefusal ");
     std::size_t const start = file.size;
-    file.text(presence.refusal);
+    file.text(announcement.refusal);
     std::replace(memory.data() + start, memory.data() + file.size, '\n', ' ');
-    file.text("\n"), file.text(presence.fields);
+    file.text("\n"), file.text(announcement.fields);
     std::uint64_t const checksum = fnv1a(file.view());
     file.text("end "), file.hexadecimal(checksum), file.text("\n");
     return file.view();

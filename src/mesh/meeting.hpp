@@ -23,7 +23,7 @@
 namespace uform {
 
 /** What a process writes. */
-struct presence_t {
+struct announcement_t {
     std::uint64_t nonce;
     std::span<std::uint64_t const> seen;
     std::span<std::byte const> address;
@@ -31,7 +31,7 @@ struct presence_t {
     std::string_view fields;
 };
 /** The file's text, in `memory`; empty where there is not enough. */
-[[nodiscard]] std::string_view write_meeting(presence_t const &presence, buffer_t<char> &memory) noexcept;
+[[nodiscard]] std::string_view write_meeting(announcement_t const &announcement, buffer_t<char> &memory) noexcept;
 
 /** What is read of a file whose checksum holds, most of it as text. */
 struct meeting_t {

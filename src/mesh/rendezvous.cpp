@@ -53,6 +53,8 @@ failure_t rendezvous_t::prepare(rendezvous_options_t const &options) noexcept {
     options_ = options, nonce_ = draw_nonce(), run_ = 0;
     delete[] std::exchange(peers_.data, new (std::nothrow) peer_t[options.count]);
     if (!peers_.data || !seen_.resize(options.count)) return out_of_memory();
+    own_path_ = path_of("process", options.index, false); // kept, so that leaving needs no memory
+    if (own_path_.size() == 0) return out_of_memory();
     seen_[options.index] = nonce_;
     peer_t &self = peers_[options.index];
     self.nonce = nonce_, self.answers = self.complete = true;
@@ -92,12 +94,11 @@ failure_t rendezvous_t::meet() noexcept {
 /** Writes our file as it now is: what we state, whom we have read, and, where we gave up, why. */
 failure_t rendezvous_t::publish(std::string_view refusal) noexcept {
     buffer_t<char> memory;
-    buffer_t<char> const path = path_of("process", options_.index, false);
     std::string_view const text =
         write_meeting({nonce_, seen_.span(), options_.address, refusal, options_.fields}, memory);
-    if (path.size() == 0 || text.empty()) return out_of_memory();
+    if (text.empty()) return out_of_memory();
     replacing_file_t target;
-    if (failure_t const failure = target.create(path.data())) return failure;
+    if (failure_t const failure = target.create(own_path_.data())) return failure;
     if (failure_t const failure = target.append(std::as_bytes(std::span(text)))) return failure;
     if (failure_t const failure = target.commit()) return failure;
     published_ = true;
@@ -121,8 +122,8 @@ failure_t rendezvous_t::look() noexcept {
 
 /** Our own file replaced, or a note from whose file we replaced: two processes have one index. */
 failure_t rendezvous_t::look_at_own() noexcept {
-    buffer_t<char> const path = path_of("process", options_.index, false), note = path_of("conflict", nonce_, true);
-    if (path.size() == 0 || note.size() == 0) return out_of_memory();
+    buffer_t<char> const note = path_of("conflict", nonce_, true);
+    if (note.size() == 0) return out_of_memory();
     std::uint64_t other = 0;
     if (::access(note.data(), F_OK) == 0) {
         ::unlink(note.data());
@@ -133,7 +134,7 @@ failure_t rendezvous_t::look_at_own() noexcept {
     input_file_t file;
     meeting_t parts;
     buffer_t<char> text;
-    if (file.open(path.data()) || file.size() > file_limit_k || !text.resize(file.size()) ||
+    if (file.open(own_path_.data()) || file.size() > file_limit_k || !text.resize(file.size()) ||
         file.peek(0, std::as_writable_bytes(text.span())) || !read_meeting({text.data(), text.size()}, parts))
         return {};
     other = parts.nonce;
@@ -246,8 +247,7 @@ bool rendezvous_t::joined() const noexcept {
 }
 
 void rendezvous_t::leave() noexcept {
-    if (!std::exchange(published_, false)) return;
-    if (buffer_t<char> const path = path_of("process", options_.index, false); path.size()) ::unlink(path.data());
+    if (std::exchange(published_, false)) ::unlink(own_path_.data());
 }
 
 } // namespace uform
