@@ -89,14 +89,14 @@ inline uform_executor_t executor_of(std::size_t threads) {
 
 /** A trainer of softmax pairs, as the mixtures of this repository train. */
 inline uform_trainer_t trainer_of(uform_executor_t executor, std::size_t hidden, std::size_t depth,
-                                  std::size_t context) {
+                                  std::size_t context, uform_mesh_t mesh = nullptr) {
     uform_trainer_t trainer = nullptr;
     uform_outcome_t outcome;
     uform_trainer_init_ram_t call {};
     static std::size_t widths[2] = {64, 0};
     widths[1] = hidden;
     call.trainer = &trainer, call.executor = executor, call.outcome = &outcome, call.hidden = hidden,
-    call.depth = depth;
+    call.depth = depth, call.mesh = mesh;
     call.objective = uform_objective_contrastive_k, call.schedule.steps = 1000;
     call.batch.max_rows_per_device = call.batch.max_segments_per_device = 1024;
     call.batch.max_columns_per_row = context;

@@ -233,10 +233,11 @@ struct three_t {
         for (std::size_t rank = 0; rank < 3; ++rank)
             if ((failure = transports[rank].connect(rank, 3, deadline, address_of, this))) return;
     }
-    /** One byte to or from a peer. */
-    failure_t pass(std::size_t rank, direction_t direction, std::size_t peer, std::uint64_t tag) {
-        char byte = 1;
-        transfer_t const transfer {direction, peer, tag, &byte, 1};
+    /** Bytes to or from a peer. */
+    failure_t pass(std::size_t rank, direction_t direction, std::size_t peer, std::uint64_t tag,
+                   std::size_t bytes = 1) {
+        std::vector<char> memory(bytes, 1);
+        transfer_t const transfer {direction, peer, tag, memory.data(), bytes};
         return transports[rank].exchange({&transfer, 1});
     }
 };
@@ -281,6 +282,40 @@ TEST(transport, a_process_that_waits_itself_is_not_taken_for_dead) {
     EXPECT_FALSE(first) << first.detail;
     EXPECT_GT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(2500));
 }
+
+/** Sets a variable of UCX for transports that are opened in this process. */
+struct variable_t {
+    std::string name, before;
+    variable_t(char const *name, char const *value) : name(name), before(variable(name)) { ::setenv(name, value, 1); }
+    ~variable_t() { before.empty() ? ::unsetenv(name.c_str()) : ::setenv(name.c_str(), before.c_str(), 1); }
+};
+
+class farewells : public ::testing::TestWithParam<char const *> {};
+/** Rank 0 has all it waits for and leaves; rank 1 was not scheduled since, and reads only later what rank 0 sent last. */
+TEST_P(farewells, leave_what_was_sent_to_those_who_are_late) {
+    SKIP_WITHOUT_UCX();
+    variable_t const transports("UCX_TLS", GetParam());
+    for (std::size_t const bytes : {1, 60000, 4000000}) {
+        three_t three(20000);
+        ASSERT_FALSE(three.failure) << three.failure.detail;
+        failure_t late;
+        std::thread zero([&] {
+            EXPECT_FALSE(three.pass(0, direction_t::receive_k, 1, 1));
+            EXPECT_FALSE(three.pass(0, direction_t::send_k, 1, 2, bytes));
+            three.transports[0].close();
+        });
+        std::thread one([&] {
+            EXPECT_FALSE(three.pass(1, direction_t::send_k, 0, 1));
+            std::this_thread::sleep_for(std::chrono::milliseconds(400));
+            late = three.pass(1, direction_t::receive_k, 0, 2, bytes);
+            three.transports[1].close();
+        });
+        three.transports[2].close();
+        zero.join(), one.join();
+        EXPECT_FALSE(late) << bytes << " bytes: " << late.detail;
+    }
+}
+INSTANTIATE_TEST_SUITE_P(transports, farewells, ::testing::Values("all", "tcp,self", "shm,self"));
 
 TEST(mesh, one_process_needs_nobody) {
     mesh_t mesh;

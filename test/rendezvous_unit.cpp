@@ -176,23 +176,56 @@ std::string line_of(std::string const &text, std::string const &name) {
     return text.substr(at, text.find('\n', at) - at);
 }
 
+/** A file as a process writes it that draws `nonce` and has read `seen`; its address and its fields are `like`'s. */
+std::string file_listing(std::string const &like, std::string const &nonce, std::string const &seen) {
+    std::string text = like;
+    auto const replace = [&text](std::string const &name, std::string const &value) {
+        std::size_t const at = text.find("\n" + name + " ") + name.size() + 2;
+        text.replace(at, text.find('\n', at) - at, value);
+    };
+    replace("nonce", nonce), replace("seen", seen);
+    text.resize(text.rfind("end "));
+    std::uint64_t checksum = 14695981039346656037u; // FNV-1a
+    for (char const byte : text) checksum = (checksum ^ std::uint8_t(byte)) * 1099511628211u;
+    return text + "end " + hexadecimal(checksum) + "\n";
+}
+void replace_file(directory_t const &place, std::size_t index, std::string const &text) {
+    write(place.path / "new", text);
+    fs::rename(place.path / "new", place.file(index));
+}
+
+/**
+ *  Process 1 listed a process 2 that was replaced, and died; the new process 2 lists that dead process 1. In the look
+ *  that finds the new one, process 1's list was right when it was read and no longer is: it must be read again.
+ */
+TEST(rendezvous, who_lists_a_process_that_was_replaced_is_not_taken_for_one_that_lists_the_new_one) {
+    directory_t place;
+    std::string const one = file_of_the_dead(place, 1, 3), two = file_of_the_dead(place, 2, 3);
+    std::string const nonce_of_one = line_of(one, "nonce"), nonce_of_two = line_of(two, "nonce");
+    process_t a(place, 0, 3, "", 1500);
+    await(place.file(0));
+    std::string const nonce = line_of(contents(place.file(0)), "nonce"), newer = hexadecimal(0x1234);
+    replace_file(place, 1, file_listing(one, nonce_of_one, nonce + " " + nonce_of_one + " " + nonce_of_two));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200)); // it has read all of that
+    EXPECT_EQ(line_of(contents(place.file(0)), "seen"), nonce + " " + nonce_of_one + " " + nonce_of_two);
+    replace_file(place, 2, file_listing(two, newer, nonce + " " + nonce_of_one + " " + newer));
+    a.finish();
+    EXPECT_EQ(a.failure.status, uform_status_io_k) << "it joined a dead process";
+    EXPECT_STREQ(a.failure.detail, "rank 1 of 3 still waits for others within 1500 ms; 1 in all are missing");
+}
+
 /** Process 1 answers process 0 alone and then dies, so that process 2 can only hear from process 0 what was wrong. */
 TEST(rendezvous, a_refusal_is_read_by_those_who_see_nothing_wrong) {
     directory_t place;
-    std::string dead = file_of_the_dead(place, 1, 3, "job run\nsize 2\n");
+    std::string const dead = file_of_the_dead(place, 1, 3, "job run\nsize 2\n");
     fs::remove(place.file(1));
     process_t a(place, 0, 3), c(place, 2, 3);
     await(place.file(0)), await(place.file(2));
     std::string const nonce = line_of(contents(place.file(0)), "nonce"), none(16, '0');
-    dead.replace(dead.find("seen ") + 5, 50, nonce + " " + line_of(dead, "nonce") + " " + none);
-    dead.resize(dead.rfind("end "));
-    std::uint64_t checksum = 14695981039346656037u; // FNV-1a
-    for (char const byte : dead) checksum = (checksum ^ std::uint8_t(byte)) * 1099511628211u;
-    std::string const nonce_of_c = line_of(contents(place.file(2)), "nonce");
+    std::string const nonce_of_c = line_of(contents(place.file(2)), "nonce"), own = line_of(dead, "nonce");
     for (int i = 0; i < 2000 && line_of(contents(place.file(0)), "seen").find(nonce_of_c) == std::string::npos; ++i)
         std::this_thread::sleep_for(std::chrono::milliseconds(2)); // process 0 answers process 2 first
-    write(place.path / "new", dead + "end " + hexadecimal(checksum) + "\n");
-    fs::rename(place.path / "new", place.file(1));
+    replace_file(place, 1, file_listing(dead, own, nonce + " " + own + " " + none));
     a.finish(), c.finish();
     EXPECT_STREQ(a.failure.detail, "size: rank 0 has 1, rank 1 has 2");
     EXPECT_EQ(c.failure.status, uform_status_config_mismatch_k);

@@ -8,7 +8,8 @@
  *  for malloc.
  *
  *  It only looks while a `watch`ed call runs, whichever thread allocates, so that what a test itself allocates does not
- *  count. What the C library allocates to start a thread is left out as well: it outlives the thread, in a cache.
+ *  count. What the C library allocates to start a thread is left out as well: it outlives the thread, in a cache. A test
+ *  may narrow it further: `only` is asked about the code that allocates.
  */
 #pragma once
 #include <atomic>
@@ -78,17 +79,20 @@ class allocations_t {
         watching_ = false;
     }
 
+    /** Whether what is allocated by this code counts; all does where it is null. */
+    bool (*only)(void const *caller) noexcept = nullptr;
+
     // ---- for the replaced functions -----------------------------------------------------------------------------
-    bool refuse() noexcept {
-        if (!watching()) return false;
+    bool refuse(void const *caller) noexcept {
+        if (!watching(caller)) return false;
         std::size_t const number = ++seen_;
         if (number < refusals_.first || number > refusals_.last) return false;
         ++refused_;
         errno = ENOMEM;
         return true;
     }
-    void *keep(void *memory, std::size_t bytes) noexcept {
-        if (!memory || !watching()) return memory;
+    void *keep(void *memory, std::size_t bytes, void const *caller) noexcept {
+        if (!memory || !watching(caller)) return memory;
         guard_t const guard(locked_);
         std::size_t slot = 0;
         while (slot < slots_ && blocks_[slot].memory) ++slot;
@@ -108,12 +112,16 @@ class allocations_t {
     static inline thread_local bool starting_thread = false;
 
   private:
-    bool watching() const noexcept { return watching_.load(std::memory_order_relaxed) && !starting_thread; }
+    bool watching(void const *caller) const noexcept {
+        return watching_.load(std::memory_order_relaxed) && !starting_thread && (!only || only(caller));
+    }
 };
 
 inline constinit allocations_t allocations;
 
 } // namespace uform::test
+
+#define UFORM_TEST_CALLER __builtin_return_address(0)
 
 extern "C" {
 
@@ -126,25 +134,33 @@ void __libc_free(void *);
 
 void *malloc(std::size_t bytes) noexcept {
     using uform::test::allocations;
-    return allocations.refuse() ? nullptr : allocations.keep(__libc_malloc(bytes), bytes);
+    void const *const caller = UFORM_TEST_CALLER;
+    return allocations.refuse(caller) ? nullptr : allocations.keep(__libc_malloc(bytes), bytes, caller);
 }
 void *calloc(std::size_t count, std::size_t bytes) noexcept {
     using uform::test::allocations;
-    return allocations.refuse() ? nullptr : allocations.keep(__libc_calloc(count, bytes), count * bytes);
+    void const *const caller = UFORM_TEST_CALLER;
+    return allocations.refuse(caller) ? nullptr : allocations.keep(__libc_calloc(count, bytes), count * bytes, caller);
 }
 void *realloc(void *memory, std::size_t bytes) noexcept {
     using uform::test::allocations;
-    if (allocations.refuse()) return nullptr;
+    void const *const caller = UFORM_TEST_CALLER;
+    if (allocations.refuse(caller)) return nullptr;
     allocations.forget(memory);
-    return allocations.keep(__libc_realloc(memory, bytes), bytes);
+    return allocations.keep(__libc_realloc(memory, bytes), bytes, caller);
+}
+static void *watched_memalign(std::size_t alignment, std::size_t bytes, void const *caller) noexcept {
+    using uform::test::allocations;
+    return allocations.refuse(caller) ? nullptr : allocations.keep(__libc_memalign(alignment, bytes), bytes, caller);
 }
 void *memalign(std::size_t alignment, std::size_t bytes) noexcept {
-    using uform::test::allocations;
-    return allocations.refuse() ? nullptr : allocations.keep(__libc_memalign(alignment, bytes), bytes);
+    return watched_memalign(alignment, bytes, UFORM_TEST_CALLER);
 }
-void *aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept { return memalign(alignment, bytes); }
+void *aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
+    return watched_memalign(alignment, bytes, UFORM_TEST_CALLER);
+}
 int posix_memalign(void **memory, std::size_t alignment, std::size_t bytes) noexcept {
-    void *const found = memalign(alignment, bytes);
+    void *const found = watched_memalign(alignment, bytes, UFORM_TEST_CALLER);
     if (!found) return ENOMEM;
     *memory = found;
     return 0;
@@ -158,11 +174,12 @@ void free(void *memory) noexcept {
 void *mmap(void *address, std::size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
     using uform::test::allocations;
     bool const anonymous = flags & MAP_ANONYMOUS;
-    if (anonymous && allocations.refuse()) return MAP_FAILED;
+    void const *const caller = UFORM_TEST_CALLER;
+    if (anonymous && allocations.refuse(caller)) return MAP_FAILED;
     // glibc's syscall(2) wrapper sets errno and answers -1, which is MAP_FAILED.
     void *const memory = reinterpret_cast<void *>(::syscall(SYS_mmap, address, bytes, protection, flags, file, offset));
     // Mappings of files are remembered too, so that one left behind shows.
-    return memory == MAP_FAILED ? memory : allocations.keep(memory, bytes);
+    return memory == MAP_FAILED ? memory : allocations.keep(memory, bytes, caller);
 }
 int munmap(void *memory, std::size_t bytes) noexcept {
     uform::test::allocations.forget(memory);
@@ -172,7 +189,7 @@ int munmap(void *memory, std::size_t bytes) noexcept {
 int pthread_create(pthread_t *thread, pthread_attr_t const *attributes, void *(*body)(void *),
                    void *argument) noexcept {
     using uform::test::allocations_t;
-    if (uform::test::allocations.refuse()) return EAGAIN;
+    if (uform::test::allocations.refuse(UFORM_TEST_CALLER)) return EAGAIN;
     allocations_t::starting_thread = true;
     static auto const create = reinterpret_cast<decltype(&pthread_create)>(::dlsym(RTLD_NEXT, "pthread_create"));
     int const error = create(thread, attributes, body, argument);
@@ -185,9 +202,9 @@ int pthread_create(pthread_t *thread, pthread_attr_t const *attributes, void *(*
 #if !UFORM_TEST_OWNS_MALLOC
 namespace uform::test {
 inline void *allocate(std::size_t bytes, std::size_t alignment = __STDCPP_DEFAULT_NEW_ALIGNMENT__) noexcept {
-    if (allocations.refuse()) return nullptr;
+    if (allocations.refuse(nullptr)) return nullptr; // of the program: no library of C comes here
     std::size_t const rounded = (bytes + alignment - 1) / alignment * alignment;
-    return allocations.keep(std::aligned_alloc(alignment, rounded ? rounded : alignment), bytes);
+    return allocations.keep(std::aligned_alloc(alignment, rounded ? rounded : alignment), bytes, nullptr);
 }
 inline void *allocate_or_throw(std::size_t bytes, std::size_t alignment = __STDCPP_DEFAULT_NEW_ALIGNMENT__) {
     if (void *const memory = allocate(bytes, alignment)) return memory;

@@ -5,8 +5,6 @@
 #include <uform/mesh/rendezvous.hpp>
 
 #include <algorithm>
-#include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <new>
@@ -18,12 +16,13 @@
 #include <uform/mesh/fields.hpp>
 #include <uform/utilities/file.hpp>
 
+#include "mesh/meeting.hpp"
+
 namespace uform {
 namespace {
 
 using clock_t = std::chrono::steady_clock;
 
-constexpr std::string_view format_k = "uform-mesh 1";
 constexpr std::size_t file_limit_k = std::size_t(1) << 20; // of a peer's file: what is longer is none of ours
 /** Between two looks at the directory: short at first, since processes start together, then easy on a file server. */
 constexpr long least_pause_k = 2000000, most_pause_k = 50000000; // nanoseconds
@@ -37,77 +36,6 @@ std::uint64_t draw_nonce() noexcept {
         if (::getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce))
             nonce = std::uint64_t(clock_t::now().time_since_epoch().count()) << 20 ^ std::uint64_t(::getpid());
     return nonce;
-}
-
-/** FNV-1a over bytes: tells a file that was cut or mixed up, and runs apart; no forgery. */
-std::uint64_t hash_of(std::string_view bytes, std::uint64_t hash = 14695981039346656037u) noexcept {
-    for (char const byte : bytes) hash = (hash ^ std::uint8_t(byte)) * 1099511628211u;
-    return hash;
-}
-
-bool parse_number(std::string_view text, std::uint64_t &value, int base) noexcept {
-    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-    return error == std::errc() && end == text.data() + text.size();
-}
-
-/** A file as it is written: claimed once for its longest, then appended to. */
-struct writer_t {
-    buffer_t<char> memory;
-    std::size_t size = 0;
-
-    void text(std::string_view added) noexcept {
-        std::copy_n(added.data(), added.size(), memory.data() + size), size += added.size();
-    }
-    void hexadecimal(std::uint64_t value) noexcept {
-        size += std::size_t(std::snprintf(memory.data() + size, 18, "%016llx", (unsigned long long)value));
-    }
-    void bytes(std::span<std::byte const> added) noexcept {
-        constexpr char digits[] = "0123456789abcdef";
-        for (std::byte const byte : added)
-            memory[size++] = digits[unsigned(byte) >> 4], memory[size++] = digits[unsigned(byte) & 15];
-    }
-    std::string_view view() const noexcept { return {memory.data(), size}; }
-};
-
-bool parse_bytes(std::string_view text, buffer_t<std::byte> &bytes) noexcept {
-    if (text.size() % 2 || !bytes.resize(text.size() / 2)) return false;
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-        std::uint64_t value = 0;
-        if (!parse_number(text.substr(2 * i, 2), value, 16)) return false;
-        bytes[i] = std::byte(value);
-    }
-    return true;
-}
-
-/** The parts of a file whose checksum holds. */
-struct parts_t {
-    std::uint64_t nonce = 0;
-    std::string_view seen, address, refusal, fields;
-};
-
-bool take_parts(std::string_view text, parts_t &parts) noexcept {
-    std::size_t const end = text.rfind("end ");
-    std::string_view value;
-    std::uint64_t checksum = 0;
-    if (end == text.npos || end == 0 || text[end - 1] != '\n') return false;
-    std::string_view tail = text.substr(end), body = text.substr(0, end);
-    if (!value_of(take_line(tail), "end", value) || !parse_number(value, checksum, 16)) return false;
-    if (checksum != hash_of(body) || take_line(body) != format_k) return false;
-    if (!value_of(take_line(body), "nonce", value) || !parse_number(value, parts.nonce, 16) || !parts.nonce)
-        return false;
-    if (!value_of(take_line(body), "seen", parts.seen) || !value_of(take_line(body), "address", parts.address))
-        return false;
-    std::string_view const refusal = take_line(body);
-    if (refusal != "refusal" && !value_of(refusal, "refusal", parts.refusal)) return false;
-    parts.fields = body;
-    return true;
-}
-
-/** The nonce at `index` of a list; zero beyond its end. */
-std::uint64_t listed(std::string_view seen, std::size_t index) noexcept {
-    std::uint64_t nonce = 0;
-    if (index >= (seen.size() + 1) / 17) return 0;
-    return parse_number(seen.substr(index * 17, 16), nonce, 16) ? nonce : 0;
 }
 
 } // namespace
@@ -125,6 +53,8 @@ failure_t rendezvous_t::prepare(rendezvous_options_t const &options) noexcept {
     options_ = options, nonce_ = draw_nonce(), run_ = 0;
     delete[] std::exchange(peers_.data, new (std::nothrow) peer_t[options.count]);
     if (!peers_.data || !seen_.resize(options.count)) return out_of_memory();
+    own_path_ = path_of("process", options.index, false); // kept, so that leaving needs no memory
+    if (own_path_.size() == 0) return out_of_memory();
     seen_[options.index] = nonce_;
     peer_t &self = peers_[options.index];
     self.nonce = nonce_, self.answers = self.complete = true;
@@ -157,30 +87,19 @@ failure_t rendezvous_t::meet() noexcept {
         timespec const nap {0, pause};
         ::nanosleep(&nap, nullptr);
     }
-    run_ = hash_of({reinterpret_cast<char const *>(seen_.data()), seen_.size() * sizeof(std::uint64_t)});
+    run_ = fnv1a({reinterpret_cast<char const *>(seen_.data()), seen_.size() * sizeof(std::uint64_t)});
     return {};
 }
 
 /** Writes our file as it now is: what we state, whom we have read, and, where we gave up, why. */
 failure_t rendezvous_t::publish(std::string_view refusal) noexcept {
-    writer_t file;
-    if (!file.memory.resize(256 + refusal.size() + 17 * seen_.size() + 2 * options_.address.size() +
-                            options_.fields.size()))
-        return out_of_memory();
-    file.text(format_k), file.text("\nnonce "), file.hexadecimal(nonce_), file.text("\nseen");
-    for (std::uint64_t const nonce : seen_) file.text(" "), file.hexadecimal(nonce);
-    file.text("\naddress "), file.bytes(options_.address), file.text("\nrefusal ");
-    std::size_t const start = file.size;
-    file.text(refusal);
-    std::replace(file.memory.data() + start, file.memory.data() + file.size, '\n', ' ');
-    file.text("\n"), file.text(options_.fields);
-    std::uint64_t const checksum = hash_of(file.view());
-    file.text("end "), file.hexadecimal(checksum), file.text("\n");
+    buffer_t<char> memory;
+    std::string_view const text =
+        write_meeting({nonce_, seen_.span(), options_.address, refusal, options_.fields}, memory);
+    if (text.empty()) return out_of_memory();
     replacing_file_t target;
-    buffer_t<char> const path = path_of("process", options_.index, false);
-    if (path.size() == 0) return out_of_memory();
-    if (failure_t const failure = target.create(path.data())) return failure;
-    if (failure_t const failure = target.append(std::as_bytes(std::span(file.view())))) return failure;
+    if (failure_t const failure = target.create(own_path_.data())) return failure;
+    if (failure_t const failure = target.append(std::as_bytes(std::span(text)))) return failure;
     if (failure_t const failure = target.commit()) return failure;
     published_ = true;
     return {};
@@ -203,8 +122,8 @@ failure_t rendezvous_t::look() noexcept {
 
 /** Our own file replaced, or a note from whose file we replaced: two processes have one index. */
 failure_t rendezvous_t::look_at_own() noexcept {
-    buffer_t<char> const path = path_of("process", options_.index, false), note = path_of("conflict", nonce_, true);
-    if (path.size() == 0 || note.size() == 0) return out_of_memory();
+    buffer_t<char> const note = path_of("conflict", nonce_, true);
+    if (note.size() == 0) return out_of_memory();
     std::uint64_t other = 0;
     if (::access(note.data(), F_OK) == 0) {
         ::unlink(note.data());
@@ -213,10 +132,10 @@ failure_t rendezvous_t::look_at_own() noexcept {
                     "host_domain_index: %zu in this process and in one that came before", options_.index);
     }
     input_file_t file;
-    parts_t parts;
+    meeting_t parts;
     buffer_t<char> text;
-    if (file.open(path.data()) || file.size() > file_limit_k || !text.resize(file.size()) ||
-        file.peek(0, std::as_writable_bytes(text.span())) || !take_parts({text.data(), text.size()}, parts))
+    if (file.open(own_path_.data()) || file.size() > file_limit_k || !text.resize(file.size()) ||
+        file.peek(0, std::as_writable_bytes(text.span())) || !read_meeting({text.data(), text.size()}, parts))
         return {};
     other = parts.nonce;
     if (other == nonce_) return {};
@@ -244,24 +163,25 @@ failure_t rendezvous_t::read_peer(std::size_t process, bool &changed) noexcept {
 
 bool rendezvous_t::parse_peer(std::size_t process, bool &changed) noexcept {
     peer_t &peer = peers_[process];
-    parts_t parts;
-    if (!take_parts({peer.text.data(), peer.text.size()}, parts)) return false;
+    meeting_t parts;
+    if (!read_meeting({peer.text.data(), peer.text.size()}, parts)) return false;
     if (parts.nonce != peer.nonce) {
-        if (!parse_bytes(parts.address, peer.address)) return false;
+        if (!read_bytes(parts.address, peer.address)) return false;
         peer.nonce = seen_[process] = parts.nonce, changed = true;
     }
-    peer.answers = listed(parts.seen, options_.index) == nonce_;
+    peer.answers = listed_nonce(parts.seen, options_.index) == nonce_;
     peer.complete = parts.seen.size() == 17 * options_.count - 1;
     for (std::size_t i = 0; i < options_.count && peer.complete; ++i)
-        peer.complete = seen_[i] && listed(parts.seen, i) == seen_[i];
+        peer.complete = seen_[i] && listed_nonce(parts.seen, i) == seen_[i];
     return true;
 }
 
 /** A peer that answers must agree in everything; one that does not may be dead, but not of another job. */
 failure_t rendezvous_t::judge_peer(std::size_t process) const noexcept {
     peer_t const &peer = peers_[process];
-    parts_t parts;
-    if (process == options_.index || !peer.nonce || !take_parts({peer.text.data(), peer.text.size()}, parts)) return {};
+    meeting_t parts;
+    if (process == options_.index || !peer.nonce || !read_meeting({peer.text.data(), peer.text.size()}, parts))
+        return {};
     std::string_view ours = options_.fields, theirs = parts.fields;
     if (!peer.answers) return compare_fields({options_.index, take_line(ours)}, {process, take_line(theirs)});
     if (failure_t const failure = compare_fields({options_.index, ours}, {process, theirs})) return failure;
@@ -278,9 +198,9 @@ failure_t rendezvous_t::judge_absence() const noexcept {
         ++missing, first = process;
     }
     for (std::size_t process = 0; process < options_.count; ++process) {
-        parts_t parts;
+        meeting_t parts;
         peer_t const &peer = peers_[process];
-        if (process == options_.index || !take_parts({peer.text.data(), peer.text.size()}, parts)) continue;
+        if (process == options_.index || !read_meeting({peer.text.data(), peer.text.size()}, parts)) continue;
         if (failure_t const failure = compare_fields({options_.index, options_.fields}, {process, parts.fields}))
             return failure;
     }
@@ -327,8 +247,7 @@ bool rendezvous_t::joined() const noexcept {
 }
 
 void rendezvous_t::leave() noexcept {
-    if (!std::exchange(published_, false)) return;
-    if (buffer_t<char> const path = path_of("process", options_.index, false); path.size()) ::unlink(path.data());
+    if (std::exchange(published_, false)) ::unlink(own_path_.data());
 }
 
 } // namespace uform

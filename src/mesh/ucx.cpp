@@ -26,32 +26,21 @@ namespace uform {
 namespace {
 
 /** UCX's functions that are called here. Those of `ucs` come along with `ucp`, which needs them. */
+// clang-format off
+#define UFORM_EACH_UCX_FUNCTION(one)                                                                                   \
+    one(ucp, config_read) one(ucp, config_modify) one(ucp, config_release) one(ucp, init_version) one(ucp, cleanup)    \
+    one(ucp, worker_create) one(ucp, worker_destroy) one(ucp, worker_get_address) one(ucp, worker_release_address)     \
+    one(ucp, worker_set_am_recv_handler) one(ucp, worker_progress) one(ucp, worker_get_efd) one(ucp, worker_arm)       \
+    one(ucp, ep_create) one(ucp, ep_close_nbx) one(ucp, tag_send_nbx) one(ucp, tag_recv_nbx)                           \
+    one(ucp, tag_recv_request_test) one(ucp, am_send_nbx) one(ucp, request_check_status) one(ucp, request_cancel)      \
+    one(ucp, request_free) one(ucs, status_string) one(ucs, log_push_handler)
+// clang-format on
+
 struct library_t {
-    decltype(&::ucp_config_read) config_read;
-    decltype(&::ucp_config_modify) config_modify;
-    decltype(&::ucp_config_release) config_release;
-    decltype(&::ucp_init_version) init_version;
-    decltype(&::ucp_cleanup) cleanup;
-    decltype(&::ucp_worker_create) worker_create;
-    decltype(&::ucp_worker_destroy) worker_destroy;
-    decltype(&::ucp_worker_get_address) worker_get_address;
-    decltype(&::ucp_worker_release_address) worker_release_address;
-    decltype(&::ucp_worker_set_am_recv_handler) worker_set_am_recv_handler;
-    decltype(&::ucp_worker_progress) worker_progress;
-    decltype(&::ucp_worker_get_efd) worker_get_efd;
-    decltype(&::ucp_worker_arm) worker_arm;
-    decltype(&::ucp_ep_create) ep_create;
-    decltype(&::ucp_ep_close_nbx) ep_close_nbx;
-    decltype(&::ucp_tag_send_nbx) tag_send_nbx;
-    decltype(&::ucp_tag_recv_nbx) tag_recv_nbx;
-    decltype(&::ucp_tag_recv_request_test) tag_recv_request_test;
-    decltype(&::ucp_am_send_nbx) am_send_nbx;
-    decltype(&::ucp_request_check_status) request_check_status;
-    decltype(&::ucp_request_cancel) request_cancel;
-    decltype(&::ucp_request_free) request_free;
-    decltype(&::ucs_status_string) status_string;
-    decltype(&::ucs_log_push_handler) log_push_handler;
-    void (*debug_disable_signals)();
+#define UFORM_FIELD(room, name) decltype(&::room##_##name) name = nullptr;
+    UFORM_EACH_UCX_FUNCTION(UFORM_FIELD)
+#undef UFORM_FIELD
+    void (*debug_disable_signals)() = nullptr; // in no header of UCX that may be included
 };
 
 ucs_log_func_rc_t say_nothing(char const *, unsigned, char const *, ucs_log_level_t, ucs_log_component_config_t const *,
@@ -66,24 +55,9 @@ bool find(void *library, char const *name, function_ &function) noexcept {
 }
 
 bool find_all(void *library, library_t &f) noexcept {
-    return find(library, "ucp_config_read", f.config_read) && find(library, "ucp_config_modify", f.config_modify) &&
-           find(library, "ucp_config_release", f.config_release) && find(library, "ucp_init_version", f.init_version) &&
-           find(library, "ucp_cleanup", f.cleanup) && find(library, "ucp_worker_create", f.worker_create) &&
-           find(library, "ucp_worker_destroy", f.worker_destroy) &&
-           find(library, "ucp_worker_get_address", f.worker_get_address) &&
-           find(library, "ucp_worker_release_address", f.worker_release_address) &&
-           find(library, "ucp_worker_set_am_recv_handler", f.worker_set_am_recv_handler) &&
-           find(library, "ucp_worker_progress", f.worker_progress) &&
-           find(library, "ucp_worker_get_efd", f.worker_get_efd) && find(library, "ucp_worker_arm", f.worker_arm) &&
-           find(library, "ucp_ep_create", f.ep_create) && find(library, "ucp_ep_close_nbx", f.ep_close_nbx) &&
-           find(library, "ucp_tag_send_nbx", f.tag_send_nbx) && find(library, "ucp_tag_recv_nbx", f.tag_recv_nbx) &&
-           find(library, "ucp_tag_recv_request_test", f.tag_recv_request_test) &&
-           find(library, "ucp_am_send_nbx", f.am_send_nbx) &&
-           find(library, "ucp_request_check_status", f.request_check_status) &&
-           find(library, "ucp_request_cancel", f.request_cancel) && find(library, "ucp_request_free", f.request_free) &&
-           find(library, "ucs_status_string", f.status_string) &&
-           find(library, "ucs_log_push_handler", f.log_push_handler) &&
-           find(library, "ucs_debug_disable_signals", f.debug_disable_signals);
+#define UFORM_FIND(room, name) &&find(library, #room "_" #name, f.name)
+    return find(library, "ucs_debug_disable_signals", f.debug_disable_signals) UFORM_EACH_UCX_FUNCTION(UFORM_FIND);
+#undef UFORM_FIND
 }
 
 /** The library, the same one each time; null with the reason in `failure` where it cannot be had. */

@@ -32,14 +32,6 @@ factors_t factors_of(update_t const &update) noexcept {
     return {float(1 - exp_of(-0.8 * log_of(age))), float(1 / (1 - first)), update.learning_rate};
 }
 
-/** Scratch of one tensor. */
-struct sweep_t {
-    float *column_sums;   // [blocks, columns]
-    float *row_scales;    // [rows]: sums of squares, then 1 / sqrt(r / mean(r)), then times the clip
-    float *column_scales; // [columns]: 1 / sqrt(c)
-    float *row_squares;   // [rows]: sums of u^2
-};
-
 float combine(float const *sums) noexcept {
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
@@ -76,7 +68,7 @@ float scaled_square_sum(std::size_t columns, float const *gradient, float const 
     return combine(sums);
 }
 
-void sweep_squares(lane_t &lane, tensor_view_t const &tensor, sweep_t const &sweep) noexcept {
+void sweep_squares(lane_t &lane, tensor_view_t const &tensor, update_scratch_t const &sweep) noexcept {
     lane.rows(tensor.rows, block_rows_k, [&](std::size_t first, std::size_t last, lane_t &) noexcept {
         for (std::size_t row = first; row < last; ++row) {
             float *const sums = sweep.column_sums + row / block_rows_k * tensor.columns;
@@ -87,7 +79,7 @@ void sweep_squares(lane_t &lane, tensor_view_t const &tensor, sweep_t const &swe
 }
 
 /** Folds the sweep's sums into the moments, and turns the moments into the factors of u. */
-void fold_means(tensor_view_t const &tensor, factors_t const &factors, sweep_t const &sweep) noexcept {
+void fold_means(tensor_view_t const &tensor, factors_t const &factors, update_scratch_t const &sweep) noexcept {
     float const keep = factors.second_decay, take = 1 - factors.second_decay;
     std::size_t const blocks = (tensor.rows + block_rows_k - 1) / block_rows_k;
     for (std::size_t block = 1; block < blocks; ++block)
@@ -105,7 +97,7 @@ void fold_means(tensor_view_t const &tensor, factors_t const &factors, sweep_t c
 }
 
 /** Multiplies the rows' factors by 1 / max(1, rms(u)). */
-void clip(lane_t &lane, tensor_view_t const &tensor, sweep_t const &sweep) noexcept {
+void clip(lane_t &lane, tensor_view_t const &tensor, update_scratch_t const &sweep) noexcept {
     lane.rows(tensor.rows, block_rows_k, [&](std::size_t first, std::size_t last, lane_t &) noexcept {
         for (std::size_t row = first; row < last; ++row) {
             float const *const gradient = tensor.gradient + row * tensor.columns;
@@ -150,7 +142,7 @@ void step_row_f32(std::size_t columns, row_factors_t const row, float const *__r
 /** Rows are taken in groups that start at a multiple of a chunk of draws: one at a time where columns are one. */
 struct step_t {
     tensor_view_t const &tensor;
-    sweep_t const &sweep;
+    update_scratch_t const &sweep;
     factors_t const &factors;
     rounding_key_t key;
 
@@ -192,45 +184,45 @@ void apply(lane_t &lane, step_t const &step, std::uint16_t *const *bits_of_worke
 
 } // namespace
 
-std::size_t find_non_finite(lane_t &lane, std::span<tensor_view_t const> tensors) noexcept {
-    for (std::size_t index = 0; index < tensors.size(); ++index) {
-        tensor_view_t const &tensor = tensors[index];
-        scratch_scope_t scope(lane);
-        float *const squares = lane.claim<float>(tensor.rows);
-        if (lane.failed()) return no_tensor_k;
-        lane.rows(tensor.rows, block_rows_k, [&](std::size_t first, std::size_t last, lane_t &) noexcept {
-            for (std::size_t row = first; row < last; ++row) {
-                float const *const gradient = tensor.gradient + row * tensor.columns;
-                squares[row] = dot(tensor.columns, gradient, gradient);
-            }
-        });
-        // A sum of squares is not finite exactly where an element, its square or their sum is not.
-        if (!(sum_of(tensor.rows, squares) <= std::numeric_limits<float>::max())) return index;
-    }
-    return no_tensor_k;
-}
-
-void adafactor(lane_t &lane, std::span<tensor_view_t const> tensors, update_t const &update) noexcept {
-    factors_t const factors = factors_of(update);
+update_scratch_t claim_update(lane_t &lane, std::span<tensor_view_t const> tensors) noexcept {
     std::size_t rows = 1, columns = 1, sums = 1, bits = rounding_chunk_k;
     for (tensor_view_t const &tensor : tensors) {
         rows = std::max(rows, tensor.rows), columns = std::max(columns, tensor.columns);
         sums = std::max(sums, (tensor.rows + block_rows_k - 1) / block_rows_k * tensor.columns);
         bits = std::max(bits, rounding_chunk_k / std::gcd(rounding_chunk_k, tensor.columns) * tensor.columns);
     }
-    scratch_scope_t scope(lane);
-    sweep_t const sweep {lane.claim<float>(sums), lane.claim<float>(rows), lane.claim<float>(columns),
-                         lane.claim<float>(rows)};
-    std::uint16_t **const bits_of_workers = lane.claim<std::uint16_t *>(lane.width());
-    for (std::size_t worker = 0; bits_of_workers && worker < lane.width(); ++worker)
-        bits_of_workers[worker] = lane.claim<std::uint16_t>(bits);
-    if (lane.failed()) return;
+    update_scratch_t scratch {lane.claim<float>(sums), lane.claim<float>(rows), lane.claim<float>(columns),
+                              lane.claim<float>(rows), lane.claim<std::uint16_t *>(lane.width())};
+    for (std::size_t worker = 0; scratch.bits_of_workers && worker < lane.width(); ++worker)
+        scratch.bits_of_workers[worker] = lane.claim<std::uint16_t>(bits);
+    return scratch;
+}
+
+std::size_t find_non_finite(lane_t &lane, std::span<tensor_view_t const> tensors,
+                            update_scratch_t const &scratch) noexcept {
+    for (std::size_t index = 0; index < tensors.size(); ++index) {
+        tensor_view_t const &tensor = tensors[index];
+        lane.rows(tensor.rows, block_rows_k, [&](std::size_t first, std::size_t last, lane_t &) noexcept {
+            for (std::size_t row = first; row < last; ++row) {
+                float const *const gradient = tensor.gradient + row * tensor.columns;
+                scratch.row_squares[row] = dot(tensor.columns, gradient, gradient);
+            }
+        });
+        // A sum of squares is not finite exactly where an element, its square or their sum is not.
+        if (!(sum_of(tensor.rows, scratch.row_squares) <= std::numeric_limits<float>::max())) return index;
+    }
+    return no_tensor_k;
+}
+
+void adafactor(lane_t &lane, std::span<tensor_view_t const> tensors, update_t const &update,
+               update_scratch_t const &scratch) noexcept {
+    factors_t const factors = factors_of(update);
     for (tensor_view_t const &tensor : tensors) {
         if (tensor.rows == 0 || tensor.columns == 0) continue;
-        sweep_squares(lane, tensor, sweep);
-        fold_means(tensor, factors, sweep);
-        clip(lane, tensor, sweep);
-        apply(lane, {tensor, sweep, factors, {update.seed, tensor.stream, update.step}}, bits_of_workers);
+        sweep_squares(lane, tensor, scratch);
+        fold_means(tensor, factors, scratch);
+        clip(lane, tensor, scratch);
+        apply(lane, {tensor, scratch, factors, {update.seed, tensor.stream, update.step}}, scratch.bits_of_workers);
     }
 }
 

@@ -27,12 +27,14 @@ failure_t step_t::run(uform_trainer_step_stats_t *stats) noexcept {
         failure = score();
     }
     if (!failure) failure = backward();
+    scratch_scope_t scope(executor_.wide_lane());
+    if (!failure) failure = claim_update();
     if ((failure = close_losses(failure))) return failure;
     if ((failure = reduce())) return failure;
-    if (failure_t const failure = refuse_non_finite()) return failure;
+    if ((failure = refuse_non_finite())) return failure;
     if (items_.embeddings) land_embeddings();
     if (items_.token_vectors) land_token_vectors();
-    if (failure_t const failure = update()) return failure;
+    update();
     if (stats) report(*stats);
     return {};
 }
@@ -174,9 +176,17 @@ void step_t::backward_read(chunk_t &chunk, tower_gradients_t<float> const &gradi
     if (apart && !lane.failed()) spread_read(chunk, d_read, d_states_sum);
 }
 
+/** Before the last agreement: a process that ran out of memory after it would fall a step behind the others. */
+failure_t step_t::claim_update() noexcept {
+    squares_ = lane_.claim<double>((trainer_.parameters_.elements() + reduced_together_k - 1) / reduced_together_k);
+    lane_t &lane = executor_.wide_lane();
+    update_scratch_ = uform::claim_update(lane, trainer_.parameters_.views());
+    return lane.failed() ? lane.failure() : lane_.failure();
+}
+
 failure_t step_t::reduce() noexcept {
     parameters_t &parameters = trainer_.parameters_;
-    constexpr std::size_t grain = 1 << 14;
+    constexpr std::size_t grain = reduced_together_k;
     std::size_t const elements = parameters.elements(), grains = (elements + grain - 1) / grain;
     auto const each_grain = [&](auto const &body) {
         (void)executor_.deal(grains, [&](std::size_t index, lane_t &) {
@@ -185,16 +195,14 @@ failure_t step_t::reduce() noexcept {
     };
     each_grain([&](std::size_t, std::size_t first, std::size_t last) { parameters.reduce(slabs_used_, first, last); });
     if (failure_t const failure = world().sum({parameters.gradient(0), elements})) return failure;
-    double *squares = lane_.claim<double>(grains); // summed in order below, so threads change no bit
-    if (!squares) return lane_.failure();
     each_grain([&](std::size_t index, std::size_t first, std::size_t last) {
         float const *sum = parameters.gradient(0);
         double square = 0;
         for (std::size_t i = first; i < last; ++i) square += double(sum[i]) * double(sum[i]);
-        squares[index] = square;
+        squares_[index] = square;
     });
-    double total = 0;
-    for (std::size_t i = 0; i < grains; ++i) total += squares[i];
+    double total = 0; // in order, so threads change no bit
+    for (std::size_t i = 0; i < grains; ++i) total += squares_[i];
     gradient_norm_ = std::sqrt(total);
     return {};
 }
@@ -214,23 +222,20 @@ failure_t step_t::refuse_non_finite() noexcept {
     if (!std::isfinite(coding_rate_loss_)) return refuse("coding rate", coding_rate_loss_);
     if (!std::isfinite(lipschitz_loss_)) return refuse("Lipschitz", lipschitz_loss_);
     if (!std::isfinite(late_interaction_loss_)) return refuse("late interaction", late_interaction_loss_);
-    std::size_t const tensor = find_non_finite(executor_.wide_lane(), trainer_.parameters_.views());
+    std::size_t const tensor = find_non_finite(executor_.wide_lane(), trainer_.parameters_.views(), update_scratch_);
     if (tensor == no_tensor_k) return {};
     return fail(uform_status_malformed_k, "a gradient is not finite, so the step was not applied",
                 "the gradient of %s at step %llu", trainer_.parameters_.specs()[tensor].name_text,
                 (unsigned long long)step);
 }
 
-failure_t step_t::update() noexcept {
+void step_t::update() noexcept {
     std::uint64_t const step = trainer_.steps_done_ + 1;
     learning_rate_ = learning_rate_at(trainer_.options_.schedule, step);
-    lane_t &lane = executor_.wide_lane();
-    adafactor(lane, trainer_.parameters_.views(),
-              {learning_rate_, trainer_.options_.seed, step, step - trainer_.moments_since_});
-    if (lane.failed()) return lane.failure();
+    adafactor(executor_.wide_lane(), trainer_.parameters_.views(),
+              {learning_rate_, trainer_.options_.seed, step, step - trainer_.moments_since_}, update_scratch_);
     trainer_.trail_ = std::bit_cast<std::uint64_t>(gradient_norm_);
     trainer_.steps_done_ = step, trainer_.dropped_ += dropped_; // a step that fails drops nothing: it may come again
-    return {};
 }
 
 void step_t::land_embeddings() const noexcept {

@@ -111,13 +111,15 @@ class step_t {
                        lane_t &lane) noexcept;
     void backward_token_vectors(chunk_t const &chunk, tower_gradients_t<float> const &gradients, float *d_read_sum,
                                 lane_t &lane) noexcept;
+    failure_t claim_update() noexcept;
     failure_t reduce() noexcept;
     failure_t refuse_non_finite() noexcept;
-    failure_t update() noexcept;
+    void update() noexcept;
     void land_embeddings() const noexcept;
     void land_token_vectors() const noexcept;
     void report(uform_trainer_step_stats_t &stats) const noexcept;
 
+    static constexpr std::size_t reduced_together_k = 1 << 14; // elements of the gradient
     trainer_t &trainer_;
     step_items_t const &items_;
     executor_t &executor_;
@@ -147,6 +149,8 @@ class step_t {
     float *d_world_embeddings_ = nullptr;          // [world_kept, hidden]
     std::span<scored_item_t> queries_, documents_; // the world's kept items in late interaction, ascending
     bf16_t *world_vectors_narrow_ = nullptr;       // [read tokens of the world, token_width]
+    double *squares_ = nullptr;                    // of the gradient, a sum for each run of elements
+    update_scratch_t update_scratch_;
     float learning_rate_ = 0;
     bool wants_stats_ = false;
     double loss_ = 0, contrastive_loss_ = 0, masked_loss_ = 0, coding_rate_loss_ = 0, lipschitz_loss_ = 0;

@@ -86,6 +86,7 @@ class rendezvous_t {
     std::uint64_t nonce_ = 0, run_ = 0;
     peers_t peers_;                // [count]
     buffer_t<std::uint64_t> seen_; // [count] nonces, ours included
+    buffer_t<char> own_path_;      // of this process's file
     bool published_ = false, settled_ = false;
 };
 

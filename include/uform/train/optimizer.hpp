@@ -58,13 +58,23 @@ struct update_t {
 
 inline constexpr std::size_t no_tensor_k = SIZE_MAX;
 
-/** The first tensor whose gradient is not finite, or whose squares are not; asked before an update writes anything. */
-std::size_t find_non_finite(lane_t &lane, std::span<tensor_view_t const> tensors) noexcept;
+/** What an update needs beside its tensors, claimed ahead: whoever holds it cannot run out of memory any more. */
+struct update_scratch_t {
+    float *column_sums = nullptr;              // [blocks of rows, columns]
+    float *row_scales = nullptr;               // [rows]: sums of squares, then 1 / sqrt(r / mean(r)), then clipped
+    float *column_scales = nullptr;            // [columns]: 1 / sqrt(c)
+    float *row_squares = nullptr;              // [rows]: sums of u^2
+    std::uint16_t **bits_of_workers = nullptr; // [workers], the draws of a group of rows each
+};
+/** For any of the tensors, on the lane that will update them, which fails where memory is out. */
+update_scratch_t claim_update(lane_t &lane, std::span<tensor_view_t const> tensors) noexcept;
 
-/**
- *  Updates masters and moments in place. Gradients must be finite. Fails the lane, touching nothing, if scratch is
- *  out.
- */
-void adafactor(lane_t &lane, std::span<tensor_view_t const> tensors, update_t const &update) noexcept;
+/** The first tensor whose gradient is not finite, or whose squares are not; asked before an update writes anything. */
+std::size_t find_non_finite(lane_t &lane, std::span<tensor_view_t const> tensors,
+                            update_scratch_t const &scratch) noexcept;
+
+/** Updates masters and moments in place. Gradients must be finite. */
+void adafactor(lane_t &lane, std::span<tensor_view_t const> tensors, update_t const &update,
+               update_scratch_t const &scratch) noexcept;
 
 } // namespace uform
