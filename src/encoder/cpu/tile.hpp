@@ -84,8 +84,12 @@ struct sums_sink_t {
     void finish(std::size_t row, std::size_t column, f32x_t sum) const { store(sums + row * stride + column, sum); }
 };
 
-/** The tile itself: up to 24 accumulators live in registers, so both loops over them must unroll completely. */
-template <std::size_t rows_, std::size_t vectors_, typename left_, typename element_, typename sink_>
+/**
+ *  The tile itself: up to 24 accumulators live in registers, so both loops over them must unroll completely. `columns_`
+ *  are those of the panel, whatever the tile takes of them.
+ */
+template <std::size_t rows_, std::size_t vectors_, std::size_t columns_, typename left_, typename element_,
+          typename sink_>
 void multiply_tile(left_ left, element_ const *panel, std::size_t units, sink_ sink) {
     constexpr std::size_t unit = unit_of(static_cast<element_ const *>(nullptr));
     f32x_t sums_f32x[rows_][vectors_];
@@ -94,7 +98,7 @@ void multiply_tile(left_ left, element_ const *panel, std::size_t units, sink_ s
 #pragma GCC unroll 16
         for (std::size_t vector = 0; vector < vectors_; ++vector)
             sums_f32x[row][vector] = sink.start(row, vector * lanes_k);
-    for (std::size_t i = 0; i < units; ++i, left.next(), panel += unit * panel_columns_k) {
+    for (std::size_t i = 0; i < units; ++i, left.next(), panel += unit * columns_) {
         decltype(load_right(panel)) right[vectors_];
 #pragma GCC unroll 16
         for (std::size_t vector = 0; vector < vectors_; ++vector)
@@ -114,11 +118,12 @@ void multiply_tile(left_ left, element_ const *panel, std::size_t units, sink_ s
             sink.finish(row, vector * lanes_k, sums_f32x[row][vector]);
 }
 
-template <std::size_t rows_, std::size_t vectors_, typename left_, typename element_, typename sink_>
+template <std::size_t rows_, std::size_t vectors_, std::size_t columns_ = panel_columns_k, typename left_,
+          typename element_, typename sink_>
 void multiply_rows(std::size_t rows, left_ left, element_ const *panel, std::size_t units, sink_ sink) {
     if constexpr (rows_ > 1)
-        if (rows < rows_) return multiply_rows<rows_ - 1, vectors_>(rows, left, panel, units, sink);
-    multiply_tile<rows_, vectors_>(left, panel, units, sink);
+        if (rows < rows_) return multiply_rows<rows_ - 1, vectors_, columns_>(rows, left, panel, units, sink);
+    multiply_tile<rows_, vectors_, columns_>(left, panel, units, sink);
 }
 
 template <std::size_t vectors_, typename left_, typename element_, typename sink_>
@@ -164,6 +169,10 @@ struct multiplier_t {
     /** Panels of an operand that is zipped from rows, just written: what a specialization wants in another order. */
     static void arrange_left(bf16_t *, std::size_t) {}
     static void arrange_right(bf16_t *, std::size_t) {}
+
+    /** Scratch for products of up to `rows` rows; then a block of rows, before it meets one panel after another. */
+    bool prepare(lane_t &, std::size_t, std::size_t) { return true; }
+    void meet(std::size_t, left_, std::size_t) {}
 
     template <typename sink_>
     void multiply(std::size_t rows, left_ left, bf16_t const *panel, std::size_t pairs, sink_ sink) {
