@@ -196,6 +196,7 @@ inline void expand(e4m3_t const *codes, bf16_t *values) {
 }
 
 #include "cpu/tile.hpp"
+#include "cpu/panel.hpp"
 #include "cpu/wide_multiplier.hpp"
 #include "cpu/kernels.hpp"
 

@@ -184,6 +184,7 @@ struct tile_sums_t {
 
 template <>
 struct multiplier_t<left_rows_t> {
+    using attention_element_t = bf16_t;
     static constexpr std::size_t rows_k = square_t::rows_k;
     tiles_t tiles;
 

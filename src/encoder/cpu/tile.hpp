@@ -59,6 +59,8 @@ struct wide_rows_t {
     wide_rows_t from(std::size_t row) const { return {data + row * stride, stride}; }
     void next() { ++data; }
 };
+inline left_rows_t rows_of(bf16_t const *data, std::size_t stride) { return {data, stride}; }
+inline wide_rows_t rows_of(float const *data, std::size_t stride) { return {data, stride}; }
 inline f32x_t load_right(float const *x) { return load(x); }
 inline f32x_t broadcast_pair(float const *x) { return broadcast(*x); }
 inline f32x_t add_product(f32x_t sum_f32x, f32x_t left_f32x, f32x_t right_f32x) {
@@ -68,6 +70,10 @@ inline f32x_t add_product(f32x_t sum_f32x, f32x_t left_f32x, f32x_t right_f32x) 
 /** Elements of one column in one unit of a panel. */
 constexpr std::size_t unit_of(bf16_t const *) { return 2; }
 constexpr std::size_t unit_of(float const *) { return 1; }
+
+/** Rows of a tile of such operands. */
+template <typename element_>
+constexpr std::size_t rows_of_tile_k = tile_rows_k;
 
 /** Sums kept in memory between calls, in float. `adds_` continues them, otherwise they are set. */
 template <bool adds_>
@@ -131,18 +137,19 @@ void multiply_columns(std::size_t rows, std::size_t vectors, left_ left, element
                       sink_ sink) {
     if constexpr (vectors_ > 1)
         if (vectors < vectors_) return multiply_columns<vectors_ - 1>(rows, vectors, left, panel, units, sink);
-    for (std::size_t row = 0; row < rows; row += tile_rows_k)
-        multiply_rows<tile_rows_k, vectors_>(least(rows - row, tile_rows_k), left.from(row), panel, units,
-                                             sink.from(row, 0));
+    constexpr std::size_t step = rows_of_tile_k<element_>;
+    for (std::size_t row = 0; row < rows; row += step)
+        multiply_rows<step, vectors_>(least(rows - row, step), left.from(row), panel, units, sink.from(row, 0));
 }
 
 /** All 64 columns of a panel. */
 template <typename left_, typename element_, typename sink_>
 void multiply_panel(std::size_t rows, left_ left, element_ const *panel, std::size_t units, sink_ sink) {
+    constexpr std::size_t step = rows_of_tile_k<element_>;
     for (std::size_t column = 0; column < panel_columns_k; column += tile_vectors_k * lanes_k)
-        for (std::size_t row = 0; row < rows; row += tile_rows_k)
-            multiply_rows<tile_rows_k, tile_vectors_k>(least(rows - row, tile_rows_k), left.from(row),
-                                                       panel + unit_of(panel) * column, units, sink.from(row, column));
+        for (std::size_t row = 0; row < rows; row += step)
+            multiply_rows<step, tile_vectors_k>(least(rows - row, step), left.from(row),
+                                                panel + unit_of(panel) * column, units, sink.from(row, column));
 }
 
 /** The first `columns` of a panel, rounded up to whole vectors: what a short item's keys need. */
@@ -163,6 +170,7 @@ void multiply_panel(std::size_t rows, std::size_t columns, left_ left, element_ 
  */
 template <typename left_>
 struct multiplier_t {
+    using attention_element_t = bf16_t;                // what attention's operands are kept as
     static constexpr std::size_t rows_k = tile_rows_k; // rows are best dealt in multiples of these
     static constexpr std::size_t depth_k = 128;        // zipped rows of one product: two panels fit the L1 cache
 
