@@ -1,6 +1,6 @@
 /**
  *  @file haswell.cpp
- *  @brief The Intel Haswell class: AVX2 and FMA, 4 x 16 tiles in 8 of 16 registers.
+ *  @brief The Intel Haswell class: AVX2 and FMA, 6 x 16 tiles of floats, 4 x 16 of BFloat16, in 16 registers.
  *
  *  The vocabulary is Skylake's at half the width, without masks. Products widen both operands on their way to fused
  *  multiply-adds, so panels stay in BFloat16 and in the layout every class here reads. Everything is included before
@@ -195,6 +195,9 @@ inline void expand(e4m3_t const *codes, bf16_t *values) {
     _mm256_storeu_si256((__m256i *)(values + 16), _mm256_unpackhi_epi8(low, high));
 }
 
+#include "cpu/tile.hpp"
+#include "cpu/panel.hpp"
+#include "cpu/wide_multiplier.hpp"
 #include "cpu/kernels.hpp"
 
 } // namespace

@@ -184,8 +184,12 @@ struct tile_sums_t {
 
 template <>
 struct multiplier_t<left_rows_t> {
+    using attention_element_t = bf16_t;
     static constexpr std::size_t rows_k = square_t::rows_k;
     tiles_t tiles;
+
+    bool prepare(lane_t &, std::size_t, std::size_t) { return true; }
+    void meet(std::size_t, left_rows_t, std::size_t) {}
 
     template <typename form_, typename sink_>
     static void multiply_form(left_rows_t left, tile_rows_t rows, bf16_t const *panel, std::size_t pairs, tail_t &tail,

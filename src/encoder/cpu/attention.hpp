@@ -14,7 +14,8 @@
 #pragma once
 
 constexpr std::size_t key_tile_k = panel_columns_k;
-constexpr std::size_t query_rows_k = 4 * tile_rows_k; // rows of a block: all of it stays in L1
+using operand_t = multiplier_t<left_rows_t>::attention_element_t;
+constexpr std::size_t query_rows_k = 4 * rows_of_tile_k<operand_t>; // rows of a block: all of it stays in L1
 constexpr std::size_t query_slots_k = (query_rows_k + lanes_k - 1) / lanes_k * lanes_k;
 constexpr std::size_t query_chunk_k = 512; // rows dealt to one thread at a time
 constexpr std::size_t tile_elements_k = key_tile_k * head_width_k;
@@ -42,17 +43,19 @@ struct attention_block_t {
     float scores[query_rows_k * key_tile_k];
     float attended[query_rows_k * head_width_k];
     float sums[query_rows_k * lanes_k]; // of weights, lane by lane
-    bf16_t weights[query_rows_k * key_tile_k];
-    float highest[query_slots_k]; // running maximum
-    float top[query_slots_k];     // that times log2(e) / 8
-    float shrink[query_slots_k];  // 2^(old maximum - new)
-    float totals[query_slots_k];  // also what a far maximum grew by
-    bool far;                     // some row's maximum is
+    operand_t weights[query_rows_k * key_tile_k];
+    operand_t queries[query_rows_k * head_width_k]; // where they are copied
+    float highest[query_slots_k];                   // running maximum
+    float top[query_slots_k];                       // that times log2(e) / 8
+    float shrink[query_slots_k];                    // 2^(old maximum - new)
+    float totals[query_slots_k];                    // also what a far maximum grew by
+    bool far;                                       // some row's maximum is
 };
 
-/** Keys and values of one item's head, as panels: per tile of keys [32][64][2] and [keys / 2][64][2]. */
+/** Keys and values of one item's head, as panels: per tile of keys [32][64][2] and [keys / 2][64][2], or, of floats,
+ *  [64][64] and [keys][64]. */
 struct attention_panels_t {
-    bf16_t *keys, *values;
+    operand_t *keys, *values;
 };
 
 inline void pack_head(bf16_t const *keys, bf16_t const *values, std::size_t stride, std::size_t tokens,
@@ -108,17 +111,21 @@ void weigh(std::size_t rows, std::size_t keys, attention_block_t &block) {
     }
 }
 
-inline void attend_tile(std::size_t rows, std::size_t keys, bool first, left_rows_t queries, attention_panels_t panels,
-                        attention_block_t &block) {
-    multiply_panel(rows, keys, queries, panels.keys, head_width_k / 2, sums_sink_t<false> {block.scores, key_tile_k});
+template <typename left_>
+void attend_tile(std::size_t rows, std::size_t keys, bool first, left_ queries, attention_panels_t panels,
+                 attention_block_t &block) {
+    std::size_t const unit = unit_of(panels.keys);
+    multiply_panel(rows, keys, queries, panels.keys, head_width_k / unit,
+                   sums_sink_t<false> {block.scores, key_tile_k});
     raise_tops(rows, keys, block);
     block.far ? weigh<true>(rows, keys, block) : weigh<false>(rows, keys, block);
-    left_rows_t const weights {block.weights, key_tile_k};
+    left_ const weights = rows_of(block.weights, key_tile_k);
     if (first)
-        multiply_panel(rows, weights, panels.values, divide_up(keys, 2),
+        multiply_panel(rows, weights, panels.values, divide_up(keys, unit),
                        sums_sink_t<false> {block.attended, head_width_k});
     else
-        multiply_panel(rows, weights, panels.values, divide_up(keys, 2), shrink_sink_t {block.attended, block.shrink});
+        multiply_panel(rows, weights, panels.values, divide_up(keys, unit),
+                       shrink_sink_t {block.attended, block.shrink});
 }
 
 /** Where a block's answers go: rows of `attended` and of `lse`, one head's column of each. */
@@ -151,8 +158,9 @@ inline void attend_block(std::size_t rows, std::size_t tokens, left_rows_t queri
     for (std::size_t row = 0; row < query_slots_k; ++row)
         block.highest[row] = block.top[row] = block.totals[row] = no_score_k;
     for (std::size_t row = 0; row < rows; ++row) store(block.sums + row * lanes_k, zero());
+    auto const staged = stage_rows(queries, rows, head_width_k, block.queries);
     for (std::size_t key = 0; key < tokens; key += key_tile_k)
-        attend_tile(rows, least(tokens - key, key_tile_k), key == 0, queries,
+        attend_tile(rows, least(tokens - key, key_tile_k), key == 0, staged,
                     {panels.keys + key * head_width_k, panels.values + key * head_width_k}, block);
     finish_block(rows, block, out);
 }
@@ -195,7 +203,7 @@ inline void attend_units(lane_t &worker, attention_walk_t walk, std::size_t firs
     scratch_scope_t scope(worker);
     std::size_t const hidden = walk.heads * head_width_k, stride = 3 * hidden;
     std::size_t const room = round_up(longest_item(walk.items), key_tile_k) * head_width_k;
-    attention_panels_t const panels {claim<bf16_t>(worker, room), claim<bf16_t>(worker, room)};
+    attention_panels_t const panels {claim<operand_t>(worker, room), claim<operand_t>(worker, room)};
     attention_block_t *block = claim<attention_block_t>(worker, 1);
     if (!panels.keys || !panels.values || !block) return;
     std::memset(static_cast<void *>(block), 0, sizeof(*block));

@@ -60,8 +60,7 @@ struct wide_sink_t {
 inline std::size_t block_rows(std::size_t depth, bool is_e4m3) {
     constexpr std::size_t step = multiplier_t<left_rows_t>::rows_k;
     std::size_t const elements = std::size_t(1) << (is_e4m3 ? 18 : 17);
-    std::size_t const rows = least(elements / depth, 384) / step * step;
-    return rows ? rows : step;
+    return round_up(least(elements / depth + 1, 384), step);
 }
 
 /** What one thread computes: a rectangle of the answer, in rows and in panels. */
@@ -109,11 +108,13 @@ void multiply_rectangle(lane_t &worker, rectangle_t area, bf16_t const *a, packe
     std::size_t const step = block_rows(w.inputs, w.is_e4m3()), pairs = divide_up(w.inputs, 2);
     scratch_scope_t scope(worker);
     operands_t operands;
-    if (!operands.prepare(worker, w, least(step, area.last_row - area.first_row))) return;
     multiplier_t<left_rows_t> multiplier;
+    std::size_t const most = least(step, area.last_row - area.first_row);
+    if (!operands.prepare(worker, w, most) || !multiplier.prepare(worker, most, pairs)) return;
     for (std::size_t first = area.first_row; first < area.last_row; first += step) {
         std::size_t const rows = least(area.last_row - first, step);
         left_rows_t const left = operands.left(a + first * w.inputs, rows);
+        multiplier.meet(rows, left, pairs);
         for (std::size_t panel = area.first_panel; panel < area.last_panel; ++panel) {
             bf16_t const *right = operands.right(panel);
             std::size_t const column = panel * panel_columns_k;

@@ -68,4 +68,7 @@ inline void pack_rows(bf16_t const *source, std::size_t stride, std::size_t rows
     }
 }
 
+/** Rows where they lie: what a class that keeps them otherwise copies first. */
+inline left_rows_t stage_rows(left_rows_t rows, std::size_t, std::size_t, bf16_t *) { return rows; }
+
 inline std::size_t panel_elements(std::size_t depth) { return round_up(depth, 2) * panel_columns_k; }

@@ -59,6 +59,8 @@ struct wide_rows_t {
     wide_rows_t from(std::size_t row) const { return {data + row * stride, stride}; }
     void next() { ++data; }
 };
+inline left_rows_t rows_of(bf16_t const *data, std::size_t stride) { return {data, stride}; }
+inline wide_rows_t rows_of(float const *data, std::size_t stride) { return {data, stride}; }
 inline f32x_t load_right(float const *x) { return load(x); }
 inline f32x_t broadcast_pair(float const *x) { return broadcast(*x); }
 inline f32x_t add_product(f32x_t sum_f32x, f32x_t left_f32x, f32x_t right_f32x) {
@@ -68,6 +70,10 @@ inline f32x_t add_product(f32x_t sum_f32x, f32x_t left_f32x, f32x_t right_f32x) 
 /** Elements of one column in one unit of a panel. */
 constexpr std::size_t unit_of(bf16_t const *) { return 2; }
 constexpr std::size_t unit_of(float const *) { return 1; }
+
+/** Rows of a tile of such operands. */
+template <typename element_>
+constexpr std::size_t rows_of_tile_k = tile_rows_k;
 
 /** Sums kept in memory between calls, in float. `adds_` continues them, otherwise they are set. */
 template <bool adds_>
@@ -84,8 +90,12 @@ struct sums_sink_t {
     void finish(std::size_t row, std::size_t column, f32x_t sum) const { store(sums + row * stride + column, sum); }
 };
 
-/** The tile itself: up to 24 accumulators live in registers, so both loops over them must unroll completely. */
-template <std::size_t rows_, std::size_t vectors_, typename left_, typename element_, typename sink_>
+/**
+ *  The tile itself: up to 24 accumulators live in registers, so both loops over them must unroll completely. `columns_`
+ *  are those of the panel, whatever the tile takes of them.
+ */
+template <std::size_t rows_, std::size_t vectors_, std::size_t columns_, typename left_, typename element_,
+          typename sink_>
 void multiply_tile(left_ left, element_ const *panel, std::size_t units, sink_ sink) {
     constexpr std::size_t unit = unit_of(static_cast<element_ const *>(nullptr));
     f32x_t sums_f32x[rows_][vectors_];
@@ -94,7 +104,7 @@ void multiply_tile(left_ left, element_ const *panel, std::size_t units, sink_ s
 #pragma GCC unroll 16
         for (std::size_t vector = 0; vector < vectors_; ++vector)
             sums_f32x[row][vector] = sink.start(row, vector * lanes_k);
-    for (std::size_t i = 0; i < units; ++i, left.next(), panel += unit * panel_columns_k) {
+    for (std::size_t i = 0; i < units; ++i, left.next(), panel += unit * columns_) {
         decltype(load_right(panel)) right[vectors_];
 #pragma GCC unroll 16
         for (std::size_t vector = 0; vector < vectors_; ++vector)
@@ -114,11 +124,12 @@ void multiply_tile(left_ left, element_ const *panel, std::size_t units, sink_ s
             sink.finish(row, vector * lanes_k, sums_f32x[row][vector]);
 }
 
-template <std::size_t rows_, std::size_t vectors_, typename left_, typename element_, typename sink_>
+template <std::size_t rows_, std::size_t vectors_, std::size_t columns_ = panel_columns_k, typename left_,
+          typename element_, typename sink_>
 void multiply_rows(std::size_t rows, left_ left, element_ const *panel, std::size_t units, sink_ sink) {
     if constexpr (rows_ > 1)
-        if (rows < rows_) return multiply_rows<rows_ - 1, vectors_>(rows, left, panel, units, sink);
-    multiply_tile<rows_, vectors_>(left, panel, units, sink);
+        if (rows < rows_) return multiply_rows<rows_ - 1, vectors_, columns_>(rows, left, panel, units, sink);
+    multiply_tile<rows_, vectors_, columns_>(left, panel, units, sink);
 }
 
 template <std::size_t vectors_, typename left_, typename element_, typename sink_>
@@ -126,18 +137,19 @@ void multiply_columns(std::size_t rows, std::size_t vectors, left_ left, element
                       sink_ sink) {
     if constexpr (vectors_ > 1)
         if (vectors < vectors_) return multiply_columns<vectors_ - 1>(rows, vectors, left, panel, units, sink);
-    for (std::size_t row = 0; row < rows; row += tile_rows_k)
-        multiply_rows<tile_rows_k, vectors_>(least(rows - row, tile_rows_k), left.from(row), panel, units,
-                                             sink.from(row, 0));
+    constexpr std::size_t step = rows_of_tile_k<element_>;
+    for (std::size_t row = 0; row < rows; row += step)
+        multiply_rows<step, vectors_>(least(rows - row, step), left.from(row), panel, units, sink.from(row, 0));
 }
 
 /** All 64 columns of a panel. */
 template <typename left_, typename element_, typename sink_>
 void multiply_panel(std::size_t rows, left_ left, element_ const *panel, std::size_t units, sink_ sink) {
+    constexpr std::size_t step = rows_of_tile_k<element_>;
     for (std::size_t column = 0; column < panel_columns_k; column += tile_vectors_k * lanes_k)
-        for (std::size_t row = 0; row < rows; row += tile_rows_k)
-            multiply_rows<tile_rows_k, tile_vectors_k>(least(rows - row, tile_rows_k), left.from(row),
-                                                       panel + unit_of(panel) * column, units, sink.from(row, column));
+        for (std::size_t row = 0; row < rows; row += step)
+            multiply_rows<step, tile_vectors_k>(least(rows - row, step), left.from(row),
+                                                panel + unit_of(panel) * column, units, sink.from(row, column));
 }
 
 /** The first `columns` of a panel, rounded up to whole vectors: what a short item's keys need. */
@@ -158,12 +170,17 @@ void multiply_panel(std::size_t rows, std::size_t columns, left_ left, element_ 
  */
 template <typename left_>
 struct multiplier_t {
+    using attention_element_t = bf16_t;                // what attention's operands are kept as
     static constexpr std::size_t rows_k = tile_rows_k; // rows are best dealt in multiples of these
     static constexpr std::size_t depth_k = 128;        // zipped rows of one product: two panels fit the L1 cache
 
     /** Panels of an operand that is zipped from rows, just written: what a specialization wants in another order. */
     static void arrange_left(bf16_t *, std::size_t) {}
     static void arrange_right(bf16_t *, std::size_t) {}
+
+    /** Scratch for products of up to `rows` rows; then a block of rows, before it meets one panel after another. */
+    bool prepare(lane_t &, std::size_t, std::size_t) { return true; }
+    void meet(std::size_t, left_, std::size_t) {}
 
     template <typename sink_>
     void multiply(std::size_t rows, left_ left, bf16_t const *panel, std::size_t pairs, sink_ sink) {
