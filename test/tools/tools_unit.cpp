@@ -275,7 +275,11 @@ TEST(LiveView, NamesTheTermsThatAreThere) {
     plan.mixture.coding_rate_weight = 0.5f;
     uform_trainer_step_stats_t stats = {};
     stats.loss = 1.25f, stats.contrastive_loss = 2.25f, stats.coding_rate = 2, stats.effective_rank = 17;
-    EXPECT_EQ(live_view(plan, stats, 1000), "loss 1.2500 (contrastive 2.250, rate -1.000) | rank 17 | 1000 tokens/s, 2.0 GFLOP/s");
+    EXPECT_EQ(live_view(plan, stats, {1000, 2e9, 0}), "loss 1.2500 (contrastive 2.250, rate -1.000) | rank 17 | 1000 tokens/s, 0.002 TFLOP/s");
+    EXPECT_TRUE(live_view(plan, stats, {1000, 2e11, 0.254}).ends_with("0.200 TFLOP/s, 25 % of peak"));
+    // Two texts of 3 and 4 bytes: 16 * 128^2 weights a block meet 7 tokens, scores and sums 3^2 + 4^2 pairs; thrice.
+    plan.hidden = 128, plan.depth = 2;
+    EXPECT_EQ(plan.operations(7, 25), 3 * (2 * 2 * 16 * 128 * 128 * 7.0 + 4 * 25 * 128 * 2.0));
 }
 
 TEST(Corpus, SourcesOfRecords) {
