@@ -72,12 +72,13 @@ class run_t {
     steady_t::time_point begin_ = steady_t::now();
     std::size_t tokens_ = 0;
     double operations_ = 0; // useful ones
-    double seconds_ = 0; // in steps alone
+    double seconds_ = 0;    // in steps alone
 };
 
 run_t::run_t(training_options_t const &options, plan_t plan)
     : options_(options), plan_(std::move(plan)), log_(leads() ? options.log : "", !plan_.resume.empty()),
-      executor_(make_executor(options.threads, cpu_class_from(options.cpu_class))), material_(plan_), stopping_(options) {
+      executor_(make_executor(options.threads, cpu_class_from(options.cpu_class))), material_(plan_),
+      stopping_(options) {
     if (auto const &validation = plan_.mixture.validation)
         held_out_ = read_pairs(validation->path, validation->fields);
     else if (options.validate_every)
@@ -185,8 +186,7 @@ void run_t::log_step(uform_trainer_step_stats_t const &stats, batch_t const &bat
     double const pace = operations_ / seconds_;
     if (leads())
         bar_.show(stats.step, plan_.steps,
-                  live_view(plan_, stats,
-                            {double(tokens_) / seconds_, pace, options_.peak > 0 ? pace / peak : 0}));
+                  live_view(plan_, stats, {double(tokens_) / seconds_, pace, options_.peak > 0 ? pace / peak : 0}));
 }
 
 void run_t::save() {
@@ -302,10 +302,10 @@ int train(training_options_t const &asked) {
     if (options.resume == "auto") {
         if (!options.steps) fail_usage("--resume auto needs --steps, the length of the whole run");
         options.resume = find_checkpoint(asked.output);
-        if (options.resume.empty())
-            options.rank == 0 ? report(name_k, "no checkpoint to go on from yet; the run starts at step 0") : void();
-        else
+        if (!options.resume.empty())
             options.initial.clear(); // which was for step 0
+        else if (options.rank == 0)
+            report(name_k, "no checkpoint to go on from yet; the run starts at step 0");
         if (is_finished(options)) return exit_success_k;
     }
     plan_t plan = make_plan(options);
