@@ -4,7 +4,7 @@
 #   (nothing)     release, then AArch64 under emulation, then the threaded tests under ThreadSanitizer, then the whole
 #                 suite under ASan and UBSan
 #   --sanitize    the two sanitized runs alone
-#   --all         also what takes long: the learning checks, a minute of fuzzing each target, a minute of stress
+#   --all         also what takes long: the learning checks, a run under Slurm, a minute of fuzzing each target, a minute of stress
 # The whole suite runs last, so that the output closes on ctest's own summary of all engine tests, not of a part.
 set -euo pipefail
 
@@ -59,6 +59,7 @@ if [ "$with_long" = yes ]; then
     [ "$with_release" = yes ] || build release
     scripts/check_learning.sh
     scripts/check_convergence.sh
+    scripts/check_slurm.sh
     scripts/check_fuzz.sh 60
 fi
 

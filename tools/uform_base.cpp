@@ -16,6 +16,7 @@ Examples:
   uform_base --tier micro --mixture pairs.json --steps 2000 --validate-every 200 --log run.jsonl --output m.safetensors
   uform_base --resume nano.safetensors --mixture pairs.json --steps 2000 --output nano.safetensors
   uform_base --tier tiny --mixture pairs.json --steps 90000 --save-every 500 --resume auto --output run/ --log run.jsonl
+  uform_base --tier tiny --mixture pairs.json --steps 90000 --output run/ --mesh run/mesh --ranks 2 --rank 1
   uform_base --tier tiny --steps 0 --output fresh.safetensors
 
 Ctrl-C finishes the step, saves and exits with 130; a second one exits at once.
@@ -60,7 +61,15 @@ void add_run_flags(CLI::App &app, training_options_t &options) {
     app.add_option("--save-every", options.save_every, "steps between saves; only at the end");
     app.add_option("--log", options.log, "JSON line per step, validation and save");
     app.add_option("--threads", options.threads, "7/8 of the cores");
+    app.add_option("--peak", options.peak, "TFLOP/s of all processors used, to log the share reached");
     app.add_option("--cpu-class", options.cpu_class, "kernels to use, such as intel-haswell; the best");
+}
+
+void add_world_flags(CLI::App &app, training_options_t &options) {
+    app.add_option("--mesh", options.mesh, "folder all processes of a run see, to meet in");
+    app.add_option("--rank", options.rank, "of this process, from 0; the first writes everything");
+    app.add_option("--ranks", options.ranks, "processes that train as one; 1");
+    app.add_option("--deadline", options.deadline, "seconds to wait for another process; 600")->check(at_least_one);
 }
 
 } // namespace
@@ -73,6 +82,7 @@ int main(int argc, char **argv) {
     add_data_flags(app, options);
     add_term_flags(app, options);
     add_run_flags(app, options);
+    add_world_flags(app, options);
     app.footer(examples_k);
     return run_tool(app, argc, argv, [&] { return train(options); });
 }

@@ -14,6 +14,7 @@ from sources_test import records, write_parquet
 
 
 class ParquetTest(sources_test.SourcesCase):
+    @sources_test.unsanitized
     def test_memory_does_not_grow_with_a_row_group(self):
         import pyarrow
         import pyarrow.parquet

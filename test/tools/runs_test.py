@@ -24,7 +24,7 @@ import unittest
 import tools_test
 
 SMALL = ("--hidden", 128, "--depth", 1, "--threads", 1)
-UNTIMED = ("tokens_per_second", "seconds", "seconds_per_step")  # what no two runs share
+UNTIMED = ("tokens_per_second", "operations_per_second", "share_of_peak", "seconds", "seconds_per_step")  # what no two runs share
 
 
 def questions(count):
@@ -251,7 +251,7 @@ class RunsTest(unittest.TestCase):
             leader, follower = pty.openpty()
         except OSError as error:  # a container may have none
             self.skipTest(f"no pseudo-terminal to be had: {error}")
-        for columns, part in ((60, rb"\] loss \d.* \| \d+:\d\d left"), (200, rb"contrastive \d.*choices \d.*tokens/s, .*GFLOP/s \| \d+:\d\d left")):
+        for columns, part in ((60, rb"\] loss \d.* \| \d+:\d\d left"), (200, rb"contrastive \d.*choices \d.*tokens/s, .*TFLOP/s \| \d+:\d\d left")):
             fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
             process = subprocess.Popen([tools_test.TOOLS / "uform_base", *map(str, SMALL), "--mixture", self.mixture,
                                         "--output", self.output, "--steps", "300"], stderr=follower)

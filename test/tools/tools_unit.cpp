@@ -20,6 +20,7 @@
 #include "support/files.hpp"
 #include "support/live_view.hpp"
 #include "support/mixture.hpp"
+#include "support/pair_store.hpp"
 #include "support/retrieval.hpp"
 #include "support/run_card.hpp"
 #include "support/sampler.hpp"
@@ -66,6 +67,33 @@ ids_t row(edges_t const &edges, std::size_t item) {
 }
 
 } // namespace
+
+TEST(PairStore, ReadsLinesWhereTheyLie) {
+    // A blank line, a carriage return, a record that the filter holds back, a last line without its newline.
+    scratch_file_t const file(
+        "{\"query\": \"a\", \"document\": [\"A\", \"AA\"], \"lang\": \"de\", \"group\": 7}\n\n"
+        "{\"query\": \"x\", \"document\": \"X\", \"lang\": \"fr\"}\n"
+        "{\"query\": \"\\u00e4\", \"document\": \"B\", \"lang\": \"de\", \"negatives\": [\"n\"]}\r\n"
+        "{\"query\": \"c\", \"document\": \"C\", \"lang\": \"de\", \"group\": 7}");
+    mixture_t mixture;
+    mixture.sources.resize(2), mixture.sources[0].path = mixture.sources[1].path = file.path();
+    mixture.sources[0].filter["lang"] = {"de"};
+    pair_store_t const store(mixture, true, file.path() + ".copy");
+    EXPECT_EQ(store.source_offsets(), (std::vector<std::size_t> {0, 3, 7}));
+    EXPECT_EQ(store.most_positives(), 2u);
+    EXPECT_EQ(store.most_negatives(), 1u);
+    std::size_t const asked[] = {2, 0, 1, 4, 1};
+    corpus_t const corpus = store.load(asked);
+    char const *const queries[] = {"c", "a", "\u00e4", "x", "\u00e4"};
+    for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(corpus.query(i), queries[i]);
+    EXPECT_EQ(corpus.positive(1, 1), "AA");
+    EXPECT_EQ(corpus.negative(2, 0), "n");
+    EXPECT_EQ(corpus.record(3).source, 1u);
+    EXPECT_EQ(corpus.group(0), corpus.group(1)); // both name 7
+    EXPECT_EQ(corpus.group(2), corpus.group(4)); // one record, twice
+    EXPECT_NE(corpus.group(2), corpus.group(3)); // records that name none
+    EXPECT_NE(corpus.group(2), corpus.group(0));
+}
 
 TEST(Retrieval, PerfectRowsAreFoundFirst) {
     float const rows[] = {1, 0, 0, 1, -1, 0};
@@ -275,7 +303,12 @@ TEST(LiveView, NamesTheTermsThatAreThere) {
     plan.mixture.coding_rate_weight = 0.5f;
     uform_trainer_step_stats_t stats = {};
     stats.loss = 1.25f, stats.contrastive_loss = 2.25f, stats.coding_rate = 2, stats.effective_rank = 17;
-    EXPECT_EQ(live_view(plan, stats, 1000), "loss 1.2500 (contrastive 2.250, rate -1.000) | rank 17 | 1000 tokens/s, 2.0 GFLOP/s");
+    EXPECT_EQ(live_view(plan, stats, {1000, 2e9, 0}),
+              "loss 1.2500 (contrastive 2.250, rate -1.000) | rank 17 | 1000 tokens/s, 0.002 TFLOP/s");
+    EXPECT_TRUE(live_view(plan, stats, {1000, 2e11, 0.254}).ends_with("0.200 TFLOP/s, 25 % of peak"));
+    // Two texts of 3 and 4 bytes: 16 * 128^2 weights a block meet 7 tokens, scores and sums 3^2 + 4^2 pairs; thrice.
+    plan.hidden = 128, plan.depth = 2;
+    EXPECT_EQ(plan.operations(7, 25), 3 * (2 * 2 * 16 * 128 * 128 * 7.0 + 4 * 25 * 128 * 2.0));
 }
 
 TEST(Corpus, SourcesOfRecords) {

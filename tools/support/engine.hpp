@@ -35,6 +35,7 @@ template <typename handle_, void (*free_)(handle_)> class owned_t {
 using executor_t = owned_t<uform_executor_t, uform_executor_free>;
 using arena_t = owned_t<uform_arena_t, uform_arena_free>;
 using model_t = owned_t<uform_model_t, uform_model_free>;
+using mesh_t = owned_t<uform_mesh_t, uform_mesh_free>;
 using trainer_t = owned_t<uform_trainer_t, uform_trainer_free>;
 
 inline uform_bytes_view_t view(std::string_view bytes) noexcept { return {bytes.data(), bytes.size()}; }

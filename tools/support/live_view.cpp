@@ -8,7 +8,7 @@
 
 namespace uform::tools {
 
-std::string live_view(plan_t const &plan, uform_trainer_step_stats_t const &stats, double tokens_per_second) {
+std::string live_view(plan_t const &plan, uform_trainer_step_stats_t const &stats, pace_t const &pace) {
     struct term_t {
         char const *name;
         double value;
@@ -23,9 +23,9 @@ std::string live_view(plan_t const &plan, uform_trainer_step_stats_t const &stat
     std::string parts;
     for (term_t const &term : terms)
         if (term.value != 0) parts += fmt::format("{}{} {:.3f}", parts.empty() ? "" : ", ", term.name, term.value);
-    // A weight meets a token in two operations forward and four backward, as models are compared; replays do not count.
-    return fmt::format("loss {:.4f} ({}) | rank {:.0f} | {:.0f} tokens/s, {:.1f} GFLOP/s", stats.loss, parts,
-                       stats.effective_rank, tokens_per_second, 6e-9 * double(plan.parameters()) * tokens_per_second);
+    std::string const share = pace.share_of_peak ? fmt::format(", {:.0f} % of peak", 100 * pace.share_of_peak) : "";
+    return fmt::format("loss {:.4f} ({}) | rank {:.0f} | {:.0f} tokens/s, {:.3f} TFLOP/s{}", stats.loss, parts,
+                       stats.effective_rank, pace.tokens_per_second, 1e-12 * pace.operations_per_second, share);
 }
 
 } // namespace uform::tools

@@ -27,10 +27,18 @@ std::size_t count_groups(mixture_t const &mixture, choices_t const &choices) {
     return count;
 }
 
+/** Of all that a step shows the part of one process, as even as can be: parts end to end are the whole, in its order. */
+void keep_share(std::vector<std::size_t> &all, std::size_t rank, std::size_t ranks) {
+    std::size_t const begin = all.size() * rank / ranks, end = all.size() * (rank + 1) / ranks;
+    all.erase(all.begin() + std::ptrdiff_t(end), all.end());
+    all.erase(all.begin(), all.begin() + std::ptrdiff_t(begin));
+}
+
 } // namespace
 
 material_t::material_t(plan_t &plan)
-    : mixture_(plan.mixture), with_pairs_(plan.with_pairs()), pairs_(mixture_, with_pairs_, plan.copies) {
+    : mixture_(plan.mixture), with_pairs_(plan.with_pairs()), rank_(plan.rank), ranks_(plan.ranks),
+      pairs_(mixture_, with_pairs_, plan.copies) {
     sampler_.emplace(pairs_.source_offsets(), weights_of(mixture_.sources), plan.seed);
     if (mixture_.choices) {
         for (source_t const &source : mixture_.choices->sources) {
@@ -53,9 +61,11 @@ drawn_t material_t::draw(std::uint64_t step) {
     std::uint64_t const first = step * mixture_.batch_pairs;
     sampler_->draw(first, drawn.records);
     drawn.turn = first / sampler_->epoch_draws();
+    keep_share(drawn.records, rank_, ranks_);
     if (!choice_sampler_) return drawn;
     drawn.choices.resize(mixture_.choices->batch_items);
     choice_sampler_->draw(step * drawn.choices.size(), drawn.choices);
+    keep_share(drawn.choices, rank_, ranks_);
     return drawn;
 }
 

@@ -22,7 +22,7 @@ class material_t {
     /** Reads all sources, and tells the plan the capacity that they ask for. */
     explicit material_t(plan_t &plan);
 
-    /** A pure function of the seed and the step; one thread at a time. */
+    /** This process's share of the step's, a pure function of the seed and the step; one thread at a time. */
     drawn_t draw(std::uint64_t step);
     /** Reads the texts; any thread may. */
     batch_t batch(drawn_t const &drawn) const;
@@ -40,6 +40,7 @@ class material_t {
 
     mixture_t mixture_;
     bool with_pairs_;
+    std::size_t rank_, ranks_;
     pair_store_t pairs_;
     choices_t choices_;
     std::vector<std::size_t> choice_offsets_ {0}; // [choice sources + 1]

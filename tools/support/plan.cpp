@@ -106,7 +106,9 @@ plan_t make_plan(training_options_t const &options) {
         fail_usage("--from: a run goes on from --resume or starts from --from; give one, or --resume auto");
     plan_t plan;
     plan.initial = options.initial;
-    plan.copies = fmt::format("{}.unpacked.{}", options.output, ::getpid());
+    // On a disk that hosts share, processes of two may have one number.
+    plan.copies = fmt::format("{}.unpacked.{}.{}", options.output, options.rank, ::getpid());
+    plan.rank = options.rank, plan.ranks = options.ranks;
     if (!options.resume.empty()) plan.resume = link_target(options.resume); // the moments are beside the file itself
     std::string const &earlier = options.resume.empty() ? options.initial : options.resume;
     std::optional<checkpoint_header_t> before;
@@ -139,6 +141,11 @@ plan_t make_plan(training_options_t const &options) {
 std::size_t plan_t::parameters() const noexcept {
     std::size_t const block = 16 * hidden * hidden + 2 * hidden; // qkv 3, output 1, gate and up 8, down 4; two norms
     return 258 * hidden + depth * block + 2 * hidden + 2 * hidden * hidden; // bytes, blocks, norm and query, pool head
+}
+
+double plan_t::operations(std::size_t tokens, double squared_lengths) const noexcept {
+    double const weights = 16.0 * double(hidden) * double(hidden) * double(depth);
+    return 3 * (2 * weights * double(tokens) + 4 * squared_lengths * double(hidden) * double(depth));
 }
 
 std::size_t plan_t::items() const noexcept {

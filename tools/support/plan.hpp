@@ -58,6 +58,11 @@ struct training_options_t {
     std::string card; // beside the output
     std::string log;
     std::string command; // the whole line, for the card
+    std::string mesh;    // folder to meet in
+    std::size_t rank = 0;
+    std::size_t ranks = 1;
+    std::size_t deadline = 600; // seconds
+    double peak = 0;            // of the processors together, in TFLOP/s; zero: not told
 };
 
 /** What a run is. */
@@ -74,6 +79,8 @@ struct plan_t {
     std::size_t steps = 0;      // of the whole run; zero: not known yet, or none are asked for
     std::string initial;
     std::string resume;
+    std::size_t rank = 0; // of this process
+    std::size_t ranks = 1;
     std::string copies; // where sources that must be unpacked are, each for a moment
     // Of the corpus, once it is read: a step's capacity follows from them.
     std::size_t positives = 1; // of any record in a step, at most
@@ -85,6 +92,9 @@ struct plan_t {
     bool with_pairs() const noexcept { return objective != uform_objective_masked_k; }
     std::size_t items() const noexcept;
     std::size_t parameters() const noexcept;
+    /** Useful operations of a step, as bench/README.md counts them: products of block weights and attention, forward and
+     *  twice that backward; what is computed again is not counted. */
+    double operations(std::size_t tokens, double squared_lengths) const noexcept;
     uform_batch_shape_t batch_shape() const noexcept;
     uform_contrastive_t contrastive() const noexcept;
     uform_late_interaction_t late_interaction() const noexcept;

@@ -8,7 +8,7 @@
 
 namespace uform::tools {
 
-trainer_t make_trainer(plan_t const &plan, executor_t const &executor, std::size_t steps) {
+trainer_t make_trainer(plan_t const &plan, executor_t const &executor, mesh_t const &mesh, std::size_t steps) {
     trainer_t trainer;
     uform_outcome_t outcome = {};
     uform_trainer_init_ram_t call = {};
@@ -21,7 +21,7 @@ trainer_t make_trainer(plan_t const &plan, executor_t const &executor, std::size
     call.regularizers.coding_rate_weight = plan.mixture.coding_rate_weight;
     call.regularizers.lipschitz_weight = plan.mixture.lipschitz_weight;
     call.query_prefix = view(plan.mixture.query_prefix), call.document_prefix = view(plan.mixture.document_prefix);
-    call.progress = interruptible();
+    call.mesh = mesh.get(), call.progress = interruptible();
     uform_trainer_init_ram(&call);
     std::string const &file = plan.resume.empty() ? plan.initial : plan.resume;
     if (uform_outcome_status(&outcome) == uform_status_invalid_argument_k) // asked for here, not in a checkpoint
@@ -32,7 +32,7 @@ trainer_t make_trainer(plan_t const &plan, executor_t const &executor, std::size
 
 trainer_t make_throwaway_trainer(plan_t plan, executor_t const &executor, std::size_t steps, std::string initial) {
     plan.resume.clear(), plan.initial = std::move(initial);
-    return make_trainer(plan, executor, steps);
+    return make_trainer(plan, executor, {}, steps);
 }
 
 uform_trainer_step_stats_t step_trainer(trainer_t const &trainer, executor_t const &executor, plan_t const &plan,

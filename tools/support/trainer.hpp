@@ -12,7 +12,7 @@
 
 namespace uform::tools {
 
-trainer_t make_trainer(plan_t const &plan, executor_t const &executor, std::size_t steps);
+trainer_t make_trainer(plan_t const &plan, executor_t const &executor, mesh_t const &mesh, std::size_t steps);
 
 /** A trainer like it that goes on from no checkpoint but starts at `initial`, which may be empty. */
 trainer_t make_throwaway_trainer(plan_t plan, executor_t const &executor, std::size_t steps, std::string initial);

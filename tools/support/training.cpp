@@ -2,7 +2,9 @@
  *  @file training.cpp
  *  @brief Steps through the stream of batches; everything a run writes is written here.
  */
+#include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <unistd.h>
 
 #include "support/batch_queue.hpp"
@@ -21,6 +23,7 @@
 #include "support/run_log.hpp"
 #include "support/trainer.hpp"
 #include "support/training.hpp"
+#include "support/world.hpp"
 
 namespace uform::tools {
 
@@ -47,7 +50,8 @@ class run_t {
     void stop_early(trainer_t const &trainer, std::size_t done, drawn_t const &drawn, uform_outcome_t const &outcome);
     std::size_t steps_for(double minutes);
     void log_start();
-    void log_step(uform_trainer_step_stats_t const &stats, double seconds);
+    void log_step(uform_trainer_step_stats_t const &stats, batch_t const &batch, double seconds);
+    bool leads() const noexcept { return options_.rank == 0; } // writes files, alone in its world
     void save();
     void validate(std::size_t step);
     void save_and_validate(std::size_t step);
@@ -59,18 +63,22 @@ class run_t {
     executor_t executor_;
     material_t material_;
     corpus_t held_out_;
+    mesh_t mesh_;
     trainer_t trainer_;
+    stopping_t stopping_;
     progress_bar_t bar_;
     uform_trainer_step_stats_t stats_ = {}; // of the last step
     std::optional<run_card_t::scores_t> scores_;
     steady_t::time_point begin_ = steady_t::now();
     std::size_t tokens_ = 0;
-    double seconds_ = 0; // in steps alone
+    double operations_ = 0; // useful ones
+    double seconds_ = 0;    // in steps alone
 };
 
 run_t::run_t(training_options_t const &options, plan_t plan)
-    : options_(options), plan_(std::move(plan)), log_(options.log, !plan_.resume.empty()),
-      executor_(make_executor(options.threads, cpu_class_from(options.cpu_class))), material_(plan_) {
+    : options_(options), plan_(std::move(plan)), log_(leads() ? options.log : "", !plan_.resume.empty()),
+      executor_(make_executor(options.threads, cpu_class_from(options.cpu_class))), material_(plan_),
+      stopping_(options) {
     if (auto const &validation = plan_.mixture.validation)
         held_out_ = read_pairs(validation->path, validation->fields);
     else if (options.validate_every)
@@ -81,6 +89,8 @@ uform_trainer_step_stats_t run_t::take_step(trainer_t &trainer, std::size_t step
     uform_outcome_t outcome = {};
     uform_trainer_step_stats_t const stats = step_trainer(trainer, executor_, plan_, prepared.batch, outcome);
     if (is_non_finite(outcome)) stop_early(trainer, step, prepared.drawn, outcome);
+    bool const abandoned = options_.ranks > 1 && uform_outcome_status(&outcome) == uform_status_io_k;
+    if (abandoned && step > plan_.first_step) save(); // a peer is gone, and the steps taken outlive it
     check(outcome, fmt::format("step {}", step + 1));
     return stats;
 }
@@ -136,6 +146,7 @@ void run_t::log_start() {
                 {"learning_rate", plan_.learning_rate},
                 {"seed", plan_.seed},
                 {"threads", options_.threads},
+                {"processes", options_.ranks},
                 {"from", plan_.initial},
                 {"resume", plan_.resume},
                 {"first_step", plan_.first_step},
@@ -144,8 +155,16 @@ void run_t::log_start() {
                 {"output", options_.output}});
 }
 
-void run_t::log_step(uform_trainer_step_stats_t const &stats, double seconds) {
-    stats_ = stats, tokens_ += stats.tokens, seconds_ += seconds;
+/** Of the world's operations those of attention are told from this process's texts, as all get alike ones. */
+void run_t::log_step(uform_trainer_step_stats_t const &stats, batch_t const &batch, double seconds) {
+    double squares = 0;
+    for (std::size_t i = 0; i < batch.count; ++i)
+        squares += double(batch.offsets[i + 1] - batch.offsets[i]) * double(batch.offsets[i + 1] - batch.offsets[i]);
+    squares *= double(stats.tokens) / double(std::max<std::size_t>(batch.bytes.size(), 1));
+    double const operations = plan_.operations(stats.tokens, squares);
+    double const peak = 1e12 * options_.peak;
+    stats_ = stats, tokens_ += stats.tokens, operations_ += operations, seconds_ += seconds;
+    json_t share = options_.peak > 0 ? json_t(operations / seconds / peak) : json_t(nullptr);
     log_.write({{"event", "step"},
                 {"step", stats.step},
                 {"loss", stats.loss},
@@ -161,18 +180,23 @@ void run_t::log_step(uform_trainer_step_stats_t const &stats, double seconds) {
                 {"truncated", stats.truncated},
                 {"dropped", stats.dropped},
                 {"tokens", stats.tokens},
-                {"tokens_per_second", double(stats.tokens) / seconds}});
-    bar_.show(stats.step, plan_.steps, live_view(plan_, stats, double(tokens_) / seconds_));
+                {"tokens_per_second", double(stats.tokens) / seconds},
+                {"operations_per_second", operations / seconds},
+                {"share_of_peak", share}});
+    double const pace = operations_ / seconds_;
+    if (leads())
+        bar_.show(stats.step, plan_.steps,
+                  live_view(plan_, stats, {double(tokens_) / seconds_, pace, options_.peak > 0 ? pace / peak : 0}));
 }
 
 void run_t::save() {
     save_trainer(trainer_, executor_, options_.output, true);
-    write_card({options_, plan_, material_, stats_, scores_});
+    if (leads()) write_card({options_, plan_, material_, stats_, scores_});
 }
 
 /** The trainer has no encode verb: its weights go through a file that lives for this function. */
 void run_t::validate(std::size_t step) {
-    if (!plan_.mixture.validation) return;
+    if (!plan_.mixture.validation || !leads()) return;
     temporary_path_t const file(fmt::format("{}.validation.{}", options_.output, ::getpid()));
     save_trainer(trainer_, executor_, file.path(), false);
     text_encoder_t encoder(file.path(), executor_);
@@ -197,34 +221,38 @@ void run_t::save_and_validate(std::size_t step) {
 
 int run_t::stop(std::size_t done) {
     save();
+    int const signal = interrupt_requested() ? interrupt_requested() : SIGTERM; // which another process got
+    if (!leads()) return 128 + signal;
     log_.write({{"event", "end"}, {"reason", "interrupted"}, {"step", done}, {"steps", plan_.steps}});
     bar_.clear();
     report(name_k, fmt::format("stopped at step {} of {}; go on with --resume {} --steps {}", done, plan_.steps,
                                options_.output, plan_.steps));
-    return 128 + interrupt_requested();
+    return 128 + signal;
 }
 
 int run_t::run() {
     if (options_.minutes) plan_.steps = steps_for(*options_.minutes);
     log_start();
-    trainer_ = make_trainer(plan_, executor_, plan_.steps);
+    mesh_ = join_world(options_, executor_);
+    trainer_ = make_trainer(plan_, executor_, mesh_, plan_.steps);
     batch_queue_t queue(material_, plan_.first_step, plan_.steps);
     for (std::size_t step = plan_.first_step; step < plan_.steps;) {
         steady_t::time_point const begin = steady_t::now();
-        uform_trainer_step_stats_t const stats = take_step(trainer_, step, queue.take());
+        prepared_t const prepared = queue.take();
+        uform_trainer_step_stats_t const stats = take_step(trainer_, step, prepared);
         ++step;
         try {
-            log_step(stats, seconds_since(begin));
+            log_step(stats, prepared.batch, seconds_since(begin));
             if (!interrupt_requested() && step < plan_.steps) save_and_validate(step);
         } catch (...) { // a full log, a validation that failed or was stopped: the steps taken outlive it
             if (!interrupt_requested()) save();
             if (!interrupt_requested()) throw;
         }
-        if (interrupt_requested()) return stop(step);
+        if (stopping_.stops_after(step)) return stop(step);
     }
     save();
     validate(plan_.steps);
-    if (scores_) write_card({options_, plan_, material_, stats_, scores_});
+    if (scores_ && leads()) write_card({options_, plan_, material_, stats_, scores_});
     log_.write({{"event", "end"},
                 {"reason", "finished"},
                 {"step", plan_.steps},
@@ -250,7 +278,7 @@ void refuse_overwriting(training_options_t const &options, plan_t const &plan) {
 void write_untrained(training_options_t const &options, plan_t plan) {
     plan.mixture.batch_pairs = 1;
     executor_t const executor = make_executor(options.threads, cpu_class_from(options.cpu_class));
-    trainer_t const trainer = make_trainer(plan, executor, 1);
+    trainer_t const trainer = make_trainer(plan, executor, {}, 1);
     save_trainer(trainer, executor, options.output, false);
     run_log_t(options.log, false)
         .write({{"event", "end"}, {"reason", "finished"}, {"step", 0}, {"parameters", plan.parameters()}});
@@ -269,19 +297,20 @@ int train(training_options_t const &asked) {
     training_options_t options = asked;
     options.output = checkpoint_target(output_file_of(asked.output));
     options.card = card_path(options.output, names_folder(asked.output));
-    check_card(options.card);
+    if (options.rank == 0) check_card(options.card);
+    check_world(options);
     if (options.resume == "auto") {
         if (!options.steps) fail_usage("--resume auto needs --steps, the length of the whole run");
         options.resume = find_checkpoint(asked.output);
-        if (options.resume.empty())
-            report(name_k, "no checkpoint to go on from yet; the run starts at step 0");
-        else
+        if (!options.resume.empty())
             options.initial.clear(); // which was for step 0
+        else if (options.rank == 0)
+            report(name_k, "no checkpoint to go on from yet; the run starts at step 0");
         if (is_finished(options)) return exit_success_k;
     }
     plan_t plan = make_plan(options);
     refuse_overwriting(options, plan);
-    if (!plan.resume.empty()) cut_log(options.log, plan.first_step);
+    if (!plan.resume.empty() && options.rank == 0) cut_log(options.log, plan.first_step);
     if (plan.steps == 0 && !options.minutes) {
         write_untrained(options, std::move(plan));
         return exit_success_k;

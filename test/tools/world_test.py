@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Several processes of uform_base that train as one: against one process, stopped together, and with a peer that dies.
+
+Same conventions as tools_test.py. Skipped, with 77, where the build or the machine has no UCX.
+"""
+import json
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import runs_test
+import tools_test
+
+SMALL = runs_test.SMALL
+
+
+class WorldTest(unittest.TestCase):
+    expect_failure = tools_test.ToolsTest.expect_failure
+
+    deadline = 60  # seconds
+
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(self.scratch.cleanup)
+        self.folder = pathlib.Path(self.scratch.name)
+        (self.folder / "train.jsonl").write_text(tools_test.pairs(60))
+        (self.folder / "mixture.json").write_text(json.dumps({"sources": [{"path": "train.jsonl"}], "batch_pairs": 9,
+                                                              "objective": "masked", "warmup_steps": 2}))
+
+    def start(self, name, ranks, *arguments):
+        """Processes of one run, whose log and checkpoint are NAME's."""
+        command = [tools_test.TOOLS / "uform_base", *map(str, SMALL), "--mixture", self.folder / "mixture.json", "--output",
+                   self.folder / f"{name}.safetensors", "--log", self.folder / f"{name}.jsonl", *map(str, arguments)]
+        return [subprocess.Popen([*command, "--mesh", self.folder / "mesh", "--deadline", str(self.deadline), "--ranks", str(ranks),
+                                  "--rank", str(rank)], stderr=subprocess.PIPE) for rank in range(ranks)]
+
+    def finish(self, processes):
+        errors = [process.communicate(timeout=300)[1].decode() for process in processes]
+        return [process.returncode for process in processes], errors
+
+    def train(self, name, ranks, *arguments):
+        codes, errors = self.finish(self.start(name, ranks, *arguments))
+        self.assertEqual(codes, [0] * ranks, errors)
+        return self.steps(name)
+
+    def steps(self, name):
+        lines = map(json.loads, (self.folder / f"{name}.jsonl").read_text().splitlines())
+        return [{key: value for key, value in line.items() if key not in runs_test.UNTIMED} for line in lines
+                if line["event"] == "step"]
+
+    def wait_for_step(self, name, step, processes):
+        log, deadline = self.folder / f"{name}.jsonl", time.monotonic() + 60
+        while time.monotonic() < deadline and all(process.poll() is None for process in processes):
+            if log.exists() and f'"event":"step","step":{step},' in log.read_text():
+                return
+            time.sleep(0.001)
+        self.fail(f"step {step} was not reached")
+
+    def test_processes_train_as_one(self):
+        alone = self.train("alone", 1, "--steps", 6)
+        for ranks in (2, 3):
+            together = self.train("together", ranks, "--steps", 6)
+            self.assertEqual([step["tokens"] for step in together], [step["tokens"] for step in alone])
+            # The first to float32's rounding; from there stochastic rounding makes of each last bit another draw.
+            self.assertAlmostEqual(together[0]["loss"], alone[0]["loss"], delta=1e-5 * alone[0]["loss"])
+            for one, other in zip(alone, together):
+                self.assertAlmostEqual(one["loss"], other["loss"], delta=1e-2 * one["loss"])
+
+    def test_one_is_told_and_all_stop_and_go_on(self):
+        whole = self.train("whole", 2, "--steps", 60)
+        command = ("parts", 2, "--steps", 60, "--resume", "auto")
+        for step, rank in ((3, 0), (20, 1)):
+            processes = self.start(*command)
+            self.wait_for_step("parts", step, processes)
+            processes[rank].send_signal(signal.SIGTERM)
+            codes, errors = self.finish(processes)
+            self.assertEqual(codes, [143, 143], errors)
+        self.assertLess(len(self.steps("parts")), 60)
+        self.train(*command)
+        self.assertEqual(self.steps("parts"), whole)
+        self.assertTrue((self.folder / "parts.safetensors").read_bytes() == (self.folder / "whole.safetensors").read_bytes())
+
+    def test_a_peer_that_dies_costs_no_step(self):
+        self.deadline = 15  # more than a step takes, and not much: over shared memory a death is silence at first
+        processes = self.start("run", 2, "--steps", 100000)
+        self.wait_for_step("run", 5, processes)
+        processes[1].kill()
+        codes, errors = self.finish(processes)
+        self.assertEqual(codes, [1, -signal.SIGKILL])
+        self.assertRegex(errors[0], r"^uform_base: step \d+: io, .*rank 1")
+        data = (self.folder / "run.safetensors").read_bytes()
+        saved = int(re.search(rb'"step":"(\d+)"', data).group(1))
+        self.assertEqual(saved, self.steps("run")[-1]["step"])  # the last that both took
+
+    def test_flags_that_do_not_belong_together(self):
+        base = ("uform_base", *SMALL, "--mixture", self.folder / "mixture.json", "--output", self.folder / "x.safetensors")
+        for flags, part in ((("--ranks", 2), "--mesh"), (("--ranks", 2, "--rank", 2, "--mesh", "m"), "--rank"),
+                            (("--ranks", 0), "--ranks"), (("--ranks", 2, "--mesh", "m", "--minutes", 1), "--minutes")):
+            steps = () if "--minutes" in flags else ("--steps", 1)
+            self.expect_failure(tools_test.run(*base, *steps, *flags), 2, part)
+
+
+def has_transport():
+    test = WorldTest("test_processes_train_as_one")
+    test.setUp()
+    try:
+        codes, errors = test.finish(test.start("probe", 2, "--steps", 1))
+    finally:
+        test.scratch.cleanup()
+    return "" if not any("unsupported" in error for error in errors) else errors[0]
+
+
+if __name__ == "__main__":
+    if missing := has_transport():
+        print("world_test: SKIPPED: processes cannot meet:", missing)
+        sys.exit(77)
+    unittest.main()
