@@ -85,8 +85,8 @@ class late_interaction_pass_t {
         if (lane_.failed()) return 0;
         wide_t const loss = sum_rows();
         std::size_t const shared = std::min(out_.last_item, in_.relations.items) - out_.first_item;
-        lane_.rows(shared, 1, [this](std::size_t first, std::size_t last, lane_t &) noexcept {
-            for (std::size_t item = first; item < last; ++item) spread(out_.first_item + item);
+        lane_.rows(shared, 1, [this](std::size_t first, std::size_t last, lane_t &worker) noexcept {
+            for (std::size_t item = first; item < last; ++item) spread(worker, out_.first_item + item);
         });
         return loss;
     }
@@ -286,27 +286,25 @@ class late_interaction_pass_t {
     }
 
     /** An item's rows of d_v belong to one worker, which takes both of its sides. */
-    void spread(std::size_t item) noexcept {
+    void spread(lane_t &worker, std::size_t item) noexcept {
         if (std::uint32_t const row = query_of_[item]; row != absent_k)
-            for (std::size_t column = 0; column < columns_; ++column) spread_pair<true>(row, column);
+            for (std::size_t column = 0; column < columns_; ++column) spread_pair<true>(worker, row, column);
         if (std::uint32_t const column = document_of_[item]; column != absent_k)
-            for (std::size_t row = 0; row < in_.queries.size(); ++row) spread_pair<false>(row, column);
+            for (std::size_t row = 0; row < in_.queries.size(); ++row) spread_pair<false>(worker, row, column);
     }
 
+    /** A query's tokens gain the rows that won, in order; or a document's winners gain the query's tokens. */
     template <bool to_query_>
-    void spread_pair(std::size_t row, std::size_t column) noexcept {
+    void spread_pair(lane_t &worker, std::size_t row, std::size_t column) noexcept {
         scored_item_t const &query = in_.queries[row], &document = in_.documents[column];
         wide_t const force = forces_[row * columns_ + column];
         if (force == wide_t(0)) return;
-        wide_t const share = force * wide_t(scale_ / real_t<wide_t>(query.count));
+        scored_item_t const &own = to_query_ ? query : document, &other = to_query_ ? document : query;
         std::uint16_t const *const winners = winners_of(row, column);
-        for (std::size_t token = 0; token < query.count; ++token) {
-            std::size_t const asked = query.first + token, won = document.first + winners[token];
-            stored_t const *const other = vector(to_query_ ? won : asked);
-            std::size_t const token_of_share = (to_query_ ? asked : won) - out_.first_token;
-            wide_t *const d_vector = out_.d_vectors_sum + token_of_share * in_.width;
-            for (std::size_t i = 0; i < in_.width; ++i) d_vector[i] += share * widen(other[i]);
-        }
+        kernels_.spread_rows_sum(worker, in_.width,
+                                 {query.count, to_query_ ? winners : nullptr, to_query_ ? nullptr : winners,
+                                  force * wide_t(scale_ / real_t<wide_t>(query.count)), vector(other.first),
+                                  out_.d_vectors_sum + (own.first - out_.first_token) * in_.width});
     }
 
     kit_ const &kernels_;
