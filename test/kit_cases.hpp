@@ -284,6 +284,18 @@ auto const scatter_bytes_case = [](auto const &kit, lane_t &lane, shape_t const 
     kit.scatter_bytes_sum(lane, shape.rows, shape.columns, ids_of(shape).data(), d_x.data(), d_table.data());
     return {widened(d_table)};
 };
+/** Once from listed rows to rows in order, once the other way, where rows repeat. */
+auto const spread_rows_case = [](auto const &kit, lane_t &lane, shape_t const &shape) -> outputs_t {
+    using kit_t = std::remove_cvref_t<decltype(kit)>;
+    auto const x = values<typename kit_t::narrow_t>(shape, 1, vocabulary_k * shape.columns);
+    auto y = values<typename kit_t::wide_t>(shape, 2, vocabulary_k * shape.columns);
+    auto const listed = ids_of(shape);
+    std::size_t const count = std::min<std::size_t>(shape.rows, vocabulary_k);
+    typename kit_t::wide_t const factor = 0.75f;
+    kit.spread_rows_sum(lane, shape.columns, {count, listed.data(), nullptr, factor, x.data(), y.data()});
+    kit.spread_rows_sum(lane, shape.columns, {count, nullptr, listed.data(), factor, x.data(), y.data()});
+    return {widened(y)};
+};
 auto const pool_case = [](auto const &kit, lane_t &lane, shape_t const &shape) -> outputs_t {
     using kit_t = std::remove_cvref_t<decltype(kit)>;
     auto const offsets = shape.offsets();
@@ -543,6 +555,10 @@ std::vector<slot_t> slots() {
         {UFORM_SLOT(scatter_bytes_sum),
          [] {
              check(scatter_bytes_case, {0, 70 * wide_k}, row_shapes());
+         }},
+        {UFORM_SLOT(spread_rows_sum),
+         [] {
+             check(spread_rows_case, {0, 2 * 70 * wide_k}, row_shapes());
          }},
         {UFORM_SLOT(pool),
          [] {

@@ -134,6 +134,13 @@ TEST(kit_unit, rows) {
     EXPECT_EQ(d_table[2], 3);
     EXPECT_EQ(d_table[3], 4);
     EXPECT_EQ(d_table[0], 0);
+    double sums[6] = {1, 1, 1, 1, 1, 1};
+    kit_t::spread_rows_sum(lane, 2, {2, ids, nullptr, 2.0, table, sums}); // rows 2 and 0, twice each, to rows 0 and 1
+    EXPECT_EQ(sums[0], 1 + 2 * 5);
+    EXPECT_EQ(sums[3], 1 + 2 * 2);
+    kit_t::spread_rows_sum(lane, 2, {2, nullptr, twice, 1.0, table, sums}); // rows 0 and 1 to row 1
+    EXPECT_EQ(sums[2], 1 + 2 * 1 + 1 + 3);
+    EXPECT_EQ(sums[5], 1);
 }
 
 TEST(kit_unit, max_products) {

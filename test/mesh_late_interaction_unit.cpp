@@ -90,7 +90,7 @@ void write_floats(std::filesystem::path const &path, float const *values, std::s
 std::vector<float> read_floats(std::filesystem::path const &path) {
     std::string const bytes = uform::testing::contents(path);
     std::vector<float> values(bytes.size() / sizeof(float));
-    std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+    if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
     return values;
 }
 

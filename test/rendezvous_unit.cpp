@@ -235,7 +235,7 @@ TEST(rendezvous, a_refusal_is_read_by_those_who_see_nothing_wrong) {
 
 TEST(rendezvous, counts_that_differ_are_named_at_the_deadline_at_the_latest) {
     directory_t place;
-    process_t a(place, 0, 2, "job run\ncount 2\n", 500), d(place, 3, 4, "job run\ncount 4\n", 500);
+    process_t a(place, 0, 2, "job run\ncount 2\n", 2000), d(place, 3, 4, "job run\ncount 4\n", 2000);
     a.finish(), d.finish();
     EXPECT_EQ(d.failure.status, uform_status_config_mismatch_k);
     EXPECT_STREQ(d.failure.detail, "count: rank 3 has 4, rank 0 has 2");

@@ -27,6 +27,7 @@ kit_table_t const &serial_table() noexcept {
         .silu_backward = kit::silu_backward,
         .gather_bytes = kit::gather_bytes,
         .scatter_bytes_sum = kit::scatter_bytes_sum,
+        .spread_rows_sum = kit::spread_rows_sum,
         .pool = kit::pool,
         .pool_backward = kit::pool_backward,
         .normalize_rows = kit::normalize_rows,

@@ -78,6 +78,17 @@ struct pool_backward_t {
     wide_ *d_query_sum;            // [hidden]
 };
 
+/** Rows of one table added to rows of another, each times one factor. */
+template <typename wide_>
+struct spread_rows_t {
+    std::size_t count;         // of rows that are added
+    std::uint16_t const *from; // [count] rows of x, or null: row i
+    std::uint16_t const *to;   // [count] rows of y_sum, any of them again, or null: row i
+    wide_ factor;
+    narrow_t<wide_> const *x; // [any, columns]
+    wide_ *y_sum;             // [any, columns]
+};
+
 /** Answers to choose from: item i has choices `[offsets[i], offsets[i + 1])`. */
 template <typename wide_>
 struct choices_softmax_t {
@@ -140,6 +151,9 @@ struct kit_table_t {
                          float *x) noexcept;
     void (*scatter_bytes_sum)(lane_t &, std::size_t tokens, std::size_t hidden, std::uint16_t const *ids, wide d_x,
                               float *d_table_sum) noexcept;
+
+    // y_sum[to[i]] += factor * x[from[i]], in the order of i.
+    void (*spread_rows_sum)(lane_t &, std::size_t columns, spread_rows_t<float> const &) noexcept;
 
     // Per head and item: alpha = softmax over tokens of (query_h . s_h / 8), pooled_h = sum of alpha s_h.
     void (*pool)(lane_t &, items_t, std::size_t heads, narrow states, wide query, float *attention,

@@ -319,6 +319,14 @@ struct kit {
             for (std::size_t i = 0; i < hidden; ++i) d_table_sum[ids[token] * hidden + i] += d_x[token * hidden + i];
     }
 
+    static void spread_rows_sum(lane_t &, std::size_t columns, spread_rows_t<wide_t> const &io) noexcept {
+        for (std::size_t row = 0; row < io.count; ++row) {
+            narrow const x = io.x + (io.from ? io.from[row] : row) * columns;
+            wide_t *const y_sum = io.y_sum + (io.to ? io.to[row] : row) * columns;
+            for (std::size_t i = 0; i < columns; ++i) y_sum[i] += io.factor * load(x[i]);
+        }
+    }
+
     static void pool(lane_t &lane, items_t items, std::size_t heads, narrow states, wide query, wide_t *attention,
                      wide_t *pooled) noexcept {
         std::size_t const hidden = heads * head_width_k;

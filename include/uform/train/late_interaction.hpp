@@ -7,7 +7,7 @@
  *  `pair_loss_row`, whose rows are queries and whose columns are documents. The maximum is hard: a gradient goes to the
  *  token that won, of equals to the first.
  *
- *      per block of queries, in parallel    64 document tokens x the block's, a product of the kit
+ *      per block of queries, in parallel    96 document tokens x the block's, a product of the kit
  *                                           ─▶ maximum and winner per query token ─▶ rows of S ─▶ loss, d loss / d S
  *      per item, in parallel                d_v of its tokens as a query, then as a document: a row per winner
  *
@@ -85,15 +85,17 @@ class late_interaction_pass_t {
         if (lane_.failed()) return 0;
         wide_t const loss = sum_rows();
         std::size_t const shared = std::min(out_.last_item, in_.relations.items) - out_.first_item;
-        lane_.rows(shared, 1, [this](std::size_t first, std::size_t last, lane_t &) noexcept {
-            for (std::size_t item = first; item < last; ++item) spread(out_.first_item + item);
+        lane_.rows(shared, 1, [this](std::size_t first, std::size_t last, lane_t &worker) noexcept {
+            for (std::size_t item = first; item < last; item += spread_together_k)
+                spread(worker, out_.first_item + item, out_.first_item + std::min(last, item + spread_together_k));
         });
         return loss;
     }
 
   private:
-    static constexpr std::size_t tile_rows_k = 64;
+    static constexpr std::size_t tile_rows_k = 96; // of whole tiles of six; with a panel of sums 24 KiB
     static constexpr std::size_t block_tokens_k = 64; // columns of a packed panel
+    static constexpr std::size_t spread_together_k = 8; // items whose gradients are taken in turn, pair by pair
     static constexpr std::uint32_t absent_k = UINT32_MAX;
 
     /** Consecutive queries whose tokens share products: at most `block_tokens_k` tokens, or one query. */
@@ -285,28 +287,31 @@ class late_interaction_pass_t {
         return anchors;
     }
 
-    /** An item's rows of d_v belong to one worker, which takes both of its sides. */
-    void spread(std::size_t item) noexcept {
-        if (std::uint32_t const row = query_of_[item]; row != absent_k)
-            for (std::size_t column = 0; column < columns_; ++column) spread_pair<true>(row, column);
-        if (std::uint32_t const column = document_of_[item]; column != absent_k)
-            for (std::size_t row = 0; row < in_.queries.size(); ++row) spread_pair<false>(row, column);
+    /**
+     *  Items' rows of d_v belong to one worker, which takes both of their sides. A few items go together, so that what
+     *  one pair reads is still in the cache for the next; each item's own order knows nothing of that.
+     */
+    void spread(lane_t &worker, std::size_t first, std::size_t last) noexcept {
+        for (std::size_t column = 0; column < columns_; ++column)
+            for (std::size_t item = first; item < last; ++item)
+                if (query_of_[item] != absent_k) spread_pair<true>(worker, query_of_[item], column);
+        for (std::size_t row = 0; row < in_.queries.size(); ++row)
+            for (std::size_t item = first; item < last; ++item)
+                if (document_of_[item] != absent_k) spread_pair<false>(worker, row, document_of_[item]);
     }
 
+    /** A query's tokens gain the rows that won, in order; or a document's winners gain the query's tokens. */
     template <bool to_query_>
-    void spread_pair(std::size_t row, std::size_t column) noexcept {
+    void spread_pair(lane_t &worker, std::size_t row, std::size_t column) noexcept {
         scored_item_t const &query = in_.queries[row], &document = in_.documents[column];
         wide_t const force = forces_[row * columns_ + column];
         if (force == wide_t(0)) return;
-        wide_t const share = force * wide_t(scale_ / real_t<wide_t>(query.count));
+        scored_item_t const &own = to_query_ ? query : document, &other = to_query_ ? document : query;
         std::uint16_t const *const winners = winners_of(row, column);
-        for (std::size_t token = 0; token < query.count; ++token) {
-            std::size_t const asked = query.first + token, won = document.first + winners[token];
-            stored_t const *const other = vector(to_query_ ? won : asked);
-            std::size_t const token_of_share = (to_query_ ? asked : won) - out_.first_token;
-            wide_t *const d_vector = out_.d_vectors_sum + token_of_share * in_.width;
-            for (std::size_t i = 0; i < in_.width; ++i) d_vector[i] += share * widen(other[i]);
-        }
+        kernels_.spread_rows_sum(worker, in_.width,
+                                 {query.count, to_query_ ? winners : nullptr, to_query_ ? nullptr : winners,
+                                  force * wide_t(scale_ / real_t<wide_t>(query.count)), vector(other.first),
+                                  out_.d_vectors_sum + (own.first - out_.first_token) * in_.width});
     }
 
     kit_ const &kernels_;

@@ -41,6 +41,7 @@ inline kit_table_t table_from(kit_table_t table, char const *name) {
     table.silu_backward = silu_backward;
     table.gather_bytes = gather_bytes;
     table.scatter_bytes_sum = scatter_bytes_sum;
+    table.spread_rows_sum = spread_rows_sum;
     table.pool = pool;
     table.pool_backward = pool_backward;
     table.normalize_rows = normalize_rows;

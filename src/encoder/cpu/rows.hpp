@@ -35,6 +35,17 @@ struct add_step_t {
     }
 };
 
+struct add_scaled_step_t {
+    bf16_t const *x;
+    float *y_sum;
+    f32x_t factor_f32x;
+
+    template <typename span_>
+    void operator()(std::size_t i, span_ span) const {
+        store(y_sum + i, multiply_add(load_narrow(x + i, span), factor_f32x, load(y_sum + i, span)), span);
+    }
+};
+
 struct widen_f16_step_t {
     std::uint16_t const *x;
     float *y;
@@ -83,6 +94,18 @@ void scatter_bytes_sum(lane_t &lane, std::size_t tokens, std::size_t hidden, std
         for (std::size_t token = 0; token < tokens; ++token)
             each_vector(last - first,
                         add_step_t {d_x + token * hidden + first, d_table_sum + ids[token] * hidden + first});
+    });
+}
+
+/** Rows may be added to one row, so threads share out columns here too. */
+void spread_rows_sum(lane_t &lane, std::size_t columns, spread_rows_t<float> const &io) noexcept {
+    lane.rows(columns, 4 * lanes_k, [=](std::size_t first, std::size_t last, lane_t &) {
+        f32x_t const factor_f32x = broadcast(io.factor);
+        for (std::size_t row = 0; row < io.count; ++row) {
+            std::size_t const from = io.from ? io.from[row] : row, to = io.to ? io.to[row] : row;
+            each_vector(last - first, add_scaled_step_t {io.x + from * columns + first, io.y_sum + to * columns + first,
+                                                         factor_f32x});
+        }
     });
 }
 
