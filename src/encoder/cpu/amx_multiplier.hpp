@@ -224,7 +224,6 @@ struct multiplier_t<left_rows_t> {
 
 template <>
 struct multiplier_t<left_panel_t> {
-    static constexpr std::size_t depth_k = 512; // sums are moved once for all rows that are zipped together
     tiles_t tiles;
 
     /** Zeros up to a whole step of depths. Panels have room for 512 rows, however few they hold. */

@@ -2,9 +2,10 @@
  *  @file gemm_backward_weight.hpp
  *  @brief Gradients of weights: `d_w_sum += d_y^T a`, a product whose depth is the batch's rows.
  *
- *  Both operands lie across the depth, so both are zipped into panels first: 512 rows at a time into scratch, then
- *  multiplied by as many rows at a time as the class likes. Every element's sum starts from what the buffer holds and
- *  walks the rows upwards, so neither blocking nor the number of threads changes it.
+ *  Both operands lie across the depth, so both are zipped into panels first: 512 rows at a time into scratch. All of them
+ *  are one product, since a sum's way to memory and back costs more than panels that come from the second-level cache.
+ *  Every element's sum starts from what the buffer holds and walks the rows upwards, so neither blocking nor the number
+ *  of threads changes it.
  */
 #pragma once
 
@@ -47,19 +48,15 @@ using zipped_multiplier_t = multiplier_t<left_panel_t>;
 
 inline void multiply_zipped(zipped_multiplier_t &multiplier, zipped_t const &d_y, zipped_t const &a, std::size_t unit,
                             std::size_t rows, float *d_w_sum) {
-    constexpr std::size_t step = zipped_multiplier_t::depth_k;
     std::size_t const output = unit / a.count() * panel_columns_k, input = unit % a.count() * panel_columns_k;
     std::size_t const outputs = least(d_y.columns - output, panel_columns_k), inputs = a.columns - input;
     float *sums = d_w_sum + output * a.columns + input;
-    for (std::size_t row = 0; row < rows; row += step) {
-        std::size_t const pairs = divide_up(least(rows - row, step), 2);
-        left_panel_t const left {d_y.panel(unit / a.count()) + row * panel_columns_k};
-        bf16_t const *right = a.panel(unit % a.count()) + row * panel_columns_k;
-        if (inputs >= panel_columns_k)
-            multiplier.multiply(outputs, left, right, pairs, sums_sink_t<true> {sums, a.columns});
-        else
-            multiplier.multiply(outputs, left, right, pairs, edge_sums_sink_t {sums, a.columns, inputs});
-    }
+    left_panel_t const left {d_y.panel(unit / a.count())};
+    bf16_t const *right = a.panel(unit % a.count());
+    if (inputs >= panel_columns_k)
+        multiplier.multiply(outputs, left, right, divide_up(rows, 2), sums_sink_t<true> {sums, a.columns});
+    else
+        multiplier.multiply(outputs, left, right, divide_up(rows, 2), edge_sums_sink_t {sums, a.columns, inputs});
 }
 
 void gemm_backward_weight(lane_t &lane, std::size_t rows, std::size_t outputs, std::size_t inputs, bf16_t const *d_y,

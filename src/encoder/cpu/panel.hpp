@@ -52,11 +52,20 @@ inline void pack_columns(bf16_t const *source, std::size_t stride, std::size_t c
         }
 }
 
+constexpr std::size_t expected_rows_k = 16; // ahead of those being packed
+
+/** Two rows are asked for by name, since no processor foresees rows that lie pages apart. */
+inline void expect_rows(bf16_t const *row, std::size_t stride) {
+    for (bf16_t const *each : {row, row + stride})
+        for (std::size_t column = 0; column < panel_columns_k; column += 32) __builtin_prefetch(each + column);
+}
+
 /** panel(d, c) = source[d, c]: neighbouring source rows are zipped into pairs. */
 inline void pack_rows(bf16_t const *source, std::size_t stride, std::size_t rows, std::size_t columns, bf16_t *panel) {
     for (std::size_t row = 0; row < rows; row += 2, panel += panel_stride_k) {
         bf16_t const *even = source + row * stride, *odd = row + 1 < rows ? even + stride : zero_row_k;
         if (columns == panel_columns_k) {
+            expect_rows(even + expected_rows_k * stride, stride);
             for (std::size_t column = 0; column < panel_columns_k; column += lanes_k)
                 store_pairs(panel + 2 * column, zip_rows(even + column, odd + column));
             continue;

@@ -172,7 +172,6 @@ template <typename left_>
 struct multiplier_t {
     using attention_element_t = bf16_t;                // what attention's operands are kept as
     static constexpr std::size_t rows_k = tile_rows_k; // rows are best dealt in multiples of these
-    static constexpr std::size_t depth_k = 128;        // zipped rows of one product: two panels fit the L1 cache
 
     /** Panels of an operand that is zipped from rows, just written: what a specialization wants in another order. */
     static void arrange_left(bf16_t *, std::size_t) {}
