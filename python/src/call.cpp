@@ -82,7 +82,10 @@ uform_arena_t call_t::arena_handle() const noexcept {
     return arena ? reinterpret_cast<arena_object_t *>(arena.get())->handle : nullptr;
 }
 
-bool call_t::lost() const noexcept { return started_ && process_ != getpid() && status() == uform_status_deferred_k; }
+/** The word itself is read: the library answers a child that the call is over, but its outcome was never written. */
+bool call_t::lost() const noexcept {
+    return started_ && process_ != getpid() && outcome.status == uform_status_deferred_k;
+}
 
 bool call_t::answer_from_python(std::size_t completed, std::size_t total, bool look) noexcept {
     if (interpreter_ends()) return false; // nobody may take the GIL any more
