@@ -86,6 +86,7 @@ PyMethodDef methods[] = {
      "answers when it blocks, or raises what it raises. Again: the same answer.\n\nKeyboardInterrupt ends the wait, "
      "not "
      "the call."},
+    {"__class_getitem__", Py_GenericAlias, METH_O | METH_CLASS, "Deferred[result], for annotations."},
     {}};
 PyGetSetDef getters[] = {
     {"status", status, nullptr, "uform.Status, DEFERRED until the call is final; never waits.", nullptr}, {}};
