@@ -17,7 +17,7 @@ command -v "$python" >/dev/null || skip "there is no $python"
 headers=$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')
 if [ ! -f "$headers/Python.h" ] && [[ $headers == /usr/include/* ]]; then scripts/install.sh python3-dev python3-venv || true; fi
 [ -f "$headers/Python.h" ] || skip "$python has no headers ($headers/Python.h)"
-cmake --build --preset release --target uform uform_stub_static >/dev/null
+cmake --build --preset release --target uform uform_stub_static uform_stub_shared >/dev/null
 
 # An environment a variant, kept with what PyPI gave it. Without a registry an old one will do, if it has everything.
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
@@ -44,6 +44,10 @@ check() {
 }
 check stub "$release/src_stub"
 check engine "$release" UFORM_TEST_INSTALL="$release"
+
+printf -- '-- what a call costs beyond its verb, on the stub\n'
+"build/python/$version-stub/bin/python" python/bench/overhead.py models/nano-text.safetensors \
+    --library "$release/src_stub/libuform_stub.so" --rounds 15 --check
 
 bin=$PWD/build/python/$version-engine/bin
 "$bin/python" -m mypy --strict python/examples python/uform --cache-dir build/python/mypy

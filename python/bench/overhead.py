@@ -106,6 +106,7 @@ def main():
     parser.add_argument("model")
     parser.add_argument("--library", help="libuform.so of the same build", required=True)
     parser.add_argument("--json")
+    parser.add_argument("--check", action="store_true", help="fail above 5 us a call or 1 us an item; for the stub")
     parser.add_argument("--rounds", type=int, default=31)
     options = parser.parse_args()
 
@@ -126,6 +127,8 @@ def main():
         print(f"{name}: {python * 1e6:.1f} us from Python, {c * 1e6:.1f} us from C, beyond it "
               f"{(python - c) * 1e6:.2f} us, {(python - c) * 1e6 / len(texts):.3f} us an item, "
               f"{(python - c) / python:.2%} of the whole")
+    if options.check:
+        assert found["one short text"]["beyond_us"] < 5 and found["10,000 empty texts"]["beyond_us_per_item"] < 1
     if options.json:
         with open(options.json, "w") as file:
             json.dump(found, file, indent=1)

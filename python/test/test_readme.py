@@ -18,10 +18,13 @@ def test_every_block_is_of_a_kind_that_runs():
     assert {language for language, _ in BLOCKS} == {"python", "sh"} and README.count("```") == 2 * len(BLOCKS)
 
 
-def test_python_blocks(tmp_path):
+@pytest.mark.parametrize("readme", ["python/README.md", "README.md"])
+def test_python_blocks(tmp_path, readme):
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "nano-text.safetensors").symlink_to(NANO)
-    program = "\n".join(code for language, code in BLOCKS if language == "python")
+    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / readme).read_text(encoding="utf-8"), re.M | re.S)
+    assert blocks
+    program = "\n".join(blocks)
     done = subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
