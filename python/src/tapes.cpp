@@ -1,0 +1,137 @@
+/**
+ *  @file tapes.cpp
+ *  @brief Tapes: lent as they are, or gathered from a sequence with one copy.
+ */
+#include "buffers.hpp"
+
+namespace binding {
+namespace {
+
+/** A pair of buffers, the second of 8-byte integers: data and offsets, rather than two items. */
+bool is_pair(PyObject *value) noexcept {
+    if (!PyTuple_Check(value) || PyTuple_GET_SIZE(value) != 2) return false;
+    PyObject *const offsets = PyTuple_GET_ITEM(value, 1);
+    if (!PyObject_CheckBuffer(offsets) || PyBytes_Check(offsets)) return false;
+    Py_buffer view;
+    if (PyObject_GetBuffer(offsets, &view, PyBUF_STRIDED_RO) != 0) return PyErr_Clear(), true; // lend() says why
+    bool const wide = view.itemsize == sizeof(std::size_t);
+    return PyBuffer_Release(&view), wide;
+}
+
+/** The bytes of an item at hand without a Py_buffer, or 0 with `data` NULL where it takes one. */
+bool bytes_at_hand(PyObject *item, std::size_t &length) noexcept {
+    if (PyUnicode_Check(item)) return length = utf8_length(item), true;
+    if (PyBytes_Check(item)) return length = std::size_t(PyBytes_GET_SIZE(item)), true;
+    return false;
+}
+
+bool measure(PyObject *item, std::size_t index, char const *name, std::size_t &length) noexcept {
+    if (bytes_at_hand(item, length)) {
+        if (length != SIZE_MAX) return true;
+        return raise_item(uform_status_invalid_argument_k, index, "%s: a str holds half of a surrogate pair", name),
+               false;
+    }
+    buffer_t buffer;
+    if (!buffer.borrow(item, name)) return false;
+    return length = std::size_t(buffer.view().len), true;
+}
+
+/** Copies an item that was measured; false where it has changed its length since. */
+bool copy(PyObject *item, std::size_t index, char const *name, unsigned char *out, std::size_t length) noexcept {
+    if (PyUnicode_Check(item)) return write_utf8(item, out), true;
+    if (PyBytes_Check(item)) return std::memcpy(out, PyBytes_AS_STRING(item), length), true;
+    buffer_t buffer;
+    if (!buffer.borrow(item, name)) return false;
+    if (std::size_t(buffer.view().len) != length)
+        return raise_item(uform_status_invalid_argument_k, index, "%s: a buffer changed while it was read", name),
+               false;
+    return length == 0 || std::memcpy(out, buffer.data(), length), true;
+}
+
+} // namespace
+
+bool tape_t::lend(PyObject *data, PyObject *offsets, char const *name) noexcept {
+    if (!lent_data_.borrow(data, name) || !lent_offsets_.borrow(offsets, name)) return false;
+    bool const fits = view_.scalar == uform_scalar_u8_k ? lent_data_.is_bytes() : lent_data_.letter() == 'f';
+    if (!fits)
+        return PyErr_Format(PyExc_TypeError, "%s: the data must be of %s", name, uform_scalar_name(view_.scalar)),
+               false;
+    if (!lent_offsets_.is_integer(sizeof(std::size_t)) || lent_offsets_.view().ndim > 1)
+        return PyErr_Format(PyExc_TypeError, "%s: the offsets must be a 1-D buffer of uint64", name), false;
+    std::size_t const marks = lent_offsets_.elements();
+    if (marks == 0) return raise(uform_status_invalid_argument_k, "%s: there are no offsets", name), false;
+    view_.data = lent_data_.data(), view_.offsets = static_cast<std::size_t const *>(lent_offsets_.data());
+    count_ = marks - 1;
+    // The library refuses offsets that decrease, but cannot know where the data ends.
+    if (view_.offsets[count_] > lent_data_.elements())
+        return raise(uform_status_invalid_argument_k, "%s: the offsets end at %zu, the data at %zu", name,
+                     view_.offsets[count_], lent_data_.elements()),
+               false;
+    return true;
+}
+
+bool tape_t::gather_bytes(PyObject *items, char const *name) noexcept {
+    std::size_t total = 0;
+    for (std::size_t index = 0; index < count_; ++index) {
+        std::size_t length = 0;
+        if (!measure(PyTuple_GET_ITEM(items, index), index, name, length)) return false;
+        copied_offsets_[index] = total, total += length;
+    }
+    copied_offsets_[count_] = total;
+    if (!copied_data_.allocate(total)) return false;
+    for (std::size_t index = 0; index < count_; ++index) {
+        std::size_t const start = copied_offsets_[index];
+        if (!copy(PyTuple_GET_ITEM(items, index), index, name, copied_data_.data() + start,
+                  copied_offsets_[index + 1] - start))
+            return false;
+    }
+    return true;
+}
+
+bool tape_t::gather_samples(PyObject *items, char const *name) noexcept {
+    memory_t<buffer_t> buffers;
+    if (!buffers.allocate(count_)) return false;
+    std::size_t taken = 0, total = 0;
+    bool right = true;
+    for (; right && taken < count_; ++taken) {
+        buffer_t *const buffer = new (&buffers[taken]) buffer_t;
+        right = buffer->borrow(PyTuple_GET_ITEM(items, taken), name);
+        if (right && (buffer->letter() != 'f' || buffer->view().ndim > 1))
+            PyErr_Format(PyExc_TypeError, "%s must be 1-D buffers of float32", name), right = false;
+        if (right) copied_offsets_[taken] = total, total += buffer->elements();
+    }
+    right = right && copied_data_.allocate(total * sizeof(float));
+    for (std::size_t index = 0; index < taken; ++index) {
+        std::size_t const bytes = std::size_t(buffers[index].view().len);
+        if (right && bytes)
+            std::memcpy(copied_data_.data() + copied_offsets_[index] * sizeof(float), buffers[index].data(), bytes);
+        buffers[index].~buffer_t();
+    }
+    if (right) copied_offsets_[count_] = total;
+    return right;
+}
+
+bool tape_t::take(PyObject *value, char const *name, uform_scalar_t scalar) noexcept {
+    view_.scalar = scalar;
+    if (is_pair(value)) return lend(PyTuple_GET_ITEM(value, 0), PyTuple_GET_ITEM(value, 1), name);
+    if (PyUnicode_Check(value) || PyBytes_Check(value) || PyByteArray_Check(value))
+        return PyErr_Format(PyExc_TypeError, "%s must be a sequence of items, not one %.100s", name,
+                            Py_TYPE(value)->tp_name),
+               false;
+    reference_t const items(PySequence_Tuple(value)); // of its own: a list may change while buffers are asked for
+    if (!items) return false;
+    count_ = std::size_t(PyTuple_GET_SIZE(items.get()));
+    if (!copied_offsets_.allocate(count_ + 1)) return false;
+    if (!(scalar == uform_scalar_u8_k ? gather_bytes(items.get(), name) : gather_samples(items.get(), name)))
+        return false;
+    view_.data = copied_data_.data(), view_.offsets = copied_offsets_.data();
+    return true;
+}
+
+bool tape_t::take(PyObject *value, char const *name, uform_scalar_t scalar, std::size_t items) noexcept {
+    if (!take(value, name, scalar)) return false;
+    return count_ == items ||
+           (raise(uform_status_shape_mismatch_k, "%s has %zu items for %zu", name, count_, items), false);
+}
+
+} // namespace binding

@@ -1,0 +1,59 @@
+"""uform.search against NumPy done by hand."""
+
+import numpy as np
+import pytest
+
+import uform
+from conftest import NANO, engine_only
+from uform.search import Encoder, make_index, top_k
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return Encoder(NANO, threads=2)
+
+
+def test_encode_is_text_encode(encoder, model):
+    texts = ["one", "zwei", "三"]
+    rows = encoder.encode(texts)
+    assert rows.shape == (3, 128) and rows.dtype == np.float32 and rows.flags.owndata
+    assert np.array_equal(rows, np.array(model.text_encode(texts, uform.Arena()).embeddings))
+    assert np.array_equal(encoder.encode("zwei"), rows[1])
+    assert encoder.encode([]).shape == (0, 128)
+    assert Encoder(model, dimensions=64).encode(texts).shape == (3, 64)
+
+
+def test_top_k_is_exact_and_breaks_ties_by_position():
+    numbers = np.random.default_rng(0)
+    rows = numbers.integers(-3, 4, (1000, 8)).astype(np.float32)  # with many equals
+    queries = numbers.integers(-3, 4, (5, 8)).astype(np.float32)
+    scores = queries @ rows.T
+    for block in (7, 100, 65_536):
+        positions, best = top_k(queries, rows, 20, block=block)
+        for query in range(5):
+            expected = sorted(range(1000), key=lambda row: (-scores[query, row], row))[:20]
+            assert positions[query].tolist() == expected
+            assert best[query].tolist() == scores[query, expected].tolist()
+    assert top_k(queries, rows[:3], 10)[0].shape == (5, 3) and top_k(queries, rows[:0], 10)[0].shape == (5, 0)
+
+
+def test_rank_orders_by_cosine(encoder):
+    documents = ["alpha", "beta", "gamma", "alpha"]
+    ranked = encoder.rank("alpha", documents)
+    assert [position for position, _ in ranked[:2]] == [0, 3] and len(ranked) == 4
+    assert np.isclose(ranked[0][1], 1, atol=128 * 2.0**-23)
+    assert encoder.rank("alpha", documents, 1) == ranked[:1]
+
+
+@engine_only
+def test_the_right_line_answers(encoder):
+    lines = ["Click to open the selected file.", "Deletes the current table row.", "Saves the document as a PDF."]
+    assert encoder.rank("Löscht die aktuelle Tabellenzeile.", lines)[0][0] == 1
+
+
+def test_an_index_finds_what_is_there():
+    pytest.importorskip("usearch")
+    rows = np.random.default_rng(1).standard_normal((500, 32)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    found = make_index(rows).search(rows[:50], 1)
+    assert (np.asarray(found.keys).ravel() == np.arange(50)).mean() > 0.95

@@ -1,0 +1,6 @@
+from .encode import *
+from .model import *
+from .train import *
+from .types import *
+
+__version__: str
