@@ -22,6 +22,9 @@ orientation_t orientation_of(image_format_t format, file_t file) noexcept;
 /** True where a chunk of this type is in front of a PNG's first data. */
 bool has_png_chunk(file_t file, char const (&type)[5]) noexcept;
 
+/** True where a PNG's chunks are all there, its last one's checksum too, which libspng does not read. */
+bool is_whole_png(file_t file) noexcept;
+
 /** A sink had enough. */
 inline failure_t decoding_stopped() noexcept { return fail(uform_status_cancelled_k, "decoding was stopped"); }
 

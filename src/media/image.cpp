@@ -13,8 +13,7 @@ namespace uform {
 namespace {
 
 constexpr std::uint64_t default_pixels_k = std::uint64_t(1) << 27, default_bytes_k = std::uint64_t(1) << 32;
-constexpr std::uint64_t side_limit_k = std::uint64_t(1) << 24;   // beyond it, and beyond an area of 2^36,
-constexpr std::uint64_t pixels_limit_k = std::uint64_t(1) << 36; // resampling's sums would not be exact
+constexpr std::uint64_t pixels_limit_k = std::uint64_t(1) << 36; // beyond it resampling's sums are not exact
 
 /** A file that ends within its format's signature counts as that format's, cut short. */
 bool starts_with(file_t file, std::size_t at, std::initializer_list<std::uint8_t> signature) noexcept {
@@ -42,7 +41,7 @@ failure_t read_format(file_t file, image_header_t &header) noexcept {
 
 failure_t check_pixels(image_header_t const &header, std::uint64_t limit) noexcept {
     if (header.width == 0 || header.height == 0) return fail(uform_status_malformed_k, "the picture has no pixels");
-    bool const countable = header.width < side_limit_k && header.height < side_limit_k;
+    bool const countable = header.width < picture_side_limit_k && header.height < picture_side_limit_k;
     if (countable && std::uint64_t(header.width) * header.height <= std::min(limit, pixels_limit_k)) return {};
     return fail(uform_status_malformed_k, "the picture has more pixels than limits.max_pixels",
                 "%zu x %zu, beyond %llu", header.width, header.height, (unsigned long long)limit);

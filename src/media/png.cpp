@@ -110,6 +110,7 @@ failure_t read_png_header(file_t file, image_header_t &header) noexcept {
 }
 
 failure_t decode_png(file_t file, image_header_t const &header, row_sink_t sink) noexcept {
+    if (!is_whole_png(file)) return refuse(SPNG_IO_EOF);
     png_reader_t reader(file);
     if (!reader.failure()) reader.decode(header.channels, sink);
     return reader.failure();

@@ -1,6 +1,6 @@
 /**
- *  @file exif.cpp
- *  @brief One number of a file's EXIF: how the camera was held. A damaged EXIF says nothing, its picture being whole.
+ *  @file chunks.cpp
+ *  @brief What is read of files without a library: how the camera was held, and whether a PNG is all there.
  *
  *  EXIF is a TIFF file within the file: in JPEG's APP1 segment, PNG's eXIf chunk, WebP's EXIF chunk. Of its first
  *  directory one entry matters, tag 0x0112. Every step checks that what it reads is there.
@@ -108,6 +108,12 @@ bool has_png_chunk(file_t file, char const (&type)[5]) noexcept {
         return !found && !says(other, 0, "IDAT");
     });
     return found;
+}
+
+bool is_whole_png(file_t file) noexcept {
+    bool whole = false;
+    for_each_png_chunk(file, [&](file_t type, file_t) { return !(whole = says(type, 0, "IEND")); });
+    return whole;
 }
 
 orientation_t orientation_of(image_format_t format, file_t file) noexcept {
