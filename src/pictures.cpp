@@ -78,8 +78,7 @@ class patch_writer_t {
     }
     [[nodiscard]] bool start() noexcept {
         if (!columns_.resize(shape_.columns)) return false;
-        for (std::size_t column = 0; column < shape_.columns; ++column)
-            columns_[column] = placement_.of_column(column);
+        for (std::size_t column = 0; column < shape_.columns; ++column) columns_[column] = placement_.of_column(column);
         return resampler_.start(shape_, {[](void *self, std::size_t row, double const *values) noexcept {
                                              static_cast<patch_writer_t *>(self)->place(row, values);
                                          },
@@ -95,8 +94,7 @@ class patch_writer_t {
             std::size_t const at = from + columns_[column];
             if (at >= limit_) continue; // the context cuts this patch
             for (std::size_t c = 0; c < entry_.channels; ++c)
-                patches_[at + c * plane] =
-                    c < shape_.channels ? round_to_bf16(float(values[c] / 127.5 - 1.0)) : opaque;
+                patches_[at + c * plane] = c < shape_.channels ? round_to_bf16(float(values[c] / 127.5 - 1.0)) : opaque;
         }
     }
 };

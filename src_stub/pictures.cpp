@@ -53,8 +53,7 @@ sides_t sides_of_webp(std::string_view file, std::size_t item) {
     (void)number(file, 8, 8, true, item); // it is there
     std::string_view const kind = file.substr(12, 4);
     if (kind == "VP8X") return {number(file, 27, 3, true, item) + 1, number(file, 24, 3, true, item) + 1};
-    if (kind == "VP8 ")
-        return {number(file, 28, 2, true, item) & 0x3fff, number(file, 26, 2, true, item) & 0x3fff};
+    if (kind == "VP8 ") return {number(file, 28, 2, true, item) & 0x3fff, number(file, 26, 2, true, item) & 0x3fff};
     if (kind != "VP8L") refuse_file(item, "the WebP is damaged");
     std::size_t const bits = number(file, 21, 4, true, item);
     return {(bits >> 14 & 0x3fff) + 1, (bits & 0x3fff) + 1};

@@ -22,7 +22,8 @@ picture_t squares() {
     picture_t picture {128, 192, {}};
     for (std::size_t y = 0; y < 128; ++y)
         for (std::size_t x = 0; x < 192; ++x)
-            picture.pixels.append(reinterpret_cast<char const *>(colours[(y / 32 * 3 + x / 32 * 5 + (y / 32 == 1)) % 8]), 3);
+            picture.pixels.append(
+                reinterpret_cast<char const *>(colours[(y / 32 * 3 + x / 32 * 5 + (y / 32 == 1)) % 8]), 3);
     return picture;
 }
 
@@ -32,7 +33,8 @@ TEST(image_encode, lossless_files_of_one_picture_have_one_answer) {
     for (char const *name : {"rgb8.png", "rgba8_opaque.png", "rgb16.png", "lossless.webp", "palette.png"})
         EXPECT_TRUE(caller.bits(case_file(std::string("image/") + name)) == pixels) << name;
     EXPECT_TRUE(caller.bits(case_file("image/gray16.png")) == caller.bits(case_file("image/gray8.png")));
-    EXPECT_TRUE(caller.bits(case_file("image/alpha_hidden_a.png")) == caller.bits(case_file("image/alpha_hidden_b.png")));
+    EXPECT_TRUE(caller.bits(case_file("image/alpha_hidden_a.png")) ==
+                caller.bits(case_file("image/alpha_hidden_b.png")));
     EXPECT_FALSE(caller.bits(case_file("image/alpha_hidden_a.png")) == pixels);
 }
 
@@ -80,7 +82,8 @@ std::vector<std::string> mixed_files() {
 TEST(image_encode, neighbours_order_and_threads_change_no_bit) {
     std::vector<std::string> files = mixed_files();
     std::vector<picture_t> pictures;
-    for (std::size_t side : {300, 5, 64, 33, 700}) pictures.push_back(drawn_picture(side, 2 * side + 1, std::uint32_t(side)));
+    for (std::size_t side : {300, 5, 64, 33, 700})
+        pictures.push_back(drawn_picture(side, 2 * side + 1, std::uint32_t(side)));
     for (uform_scalar_t const quantization : {uform_scalar_bf16_k, uform_scalar_e4m3_k}) {
         picture_caller_t alone(checkpoint(), 0, uform_cpu_class_derived_k, quantization);
         std::vector<std::string> of_files, of_pixels;
@@ -121,7 +124,8 @@ TEST(image_encode, a_file_cut_short_is_refused_wherever_it_is_cut) {
         std::string const whole = case_file(std::string("image/") + name);
         for (std::size_t part = 0; part < 10; ++part) {
             std::size_t const length = part == 9 ? whole.size() - 1 : whole.size() * part / 9;
-            EXPECT_FALSE(caller.encode(std::vector {whole.substr(0, length)}, {}, embeddings_k)) << name << " " << length;
+            EXPECT_FALSE(caller.encode(std::vector {whole.substr(0, length)}, {}, embeddings_k))
+                << name << " " << length;
             EXPECT_EQ(caller.outcome.status, uform_status_malformed_k) << name << " cut to " << length;
         }
     }

@@ -80,7 +80,8 @@ class picture_caller_t : public caller_t {
             tape.append(picture.pixels), heights.push_back(picture.height), widths.push_back(picture.width);
         uform_image_encode_pixels_t call {};
         outputs.ask(call, model);
-        call.pixels = tape.view(), call.count = tape.count(), call.heights = heights.data(), call.widths = widths.data();
+        call.pixels = tape.view(), call.count = tape.count(), call.heights = heights.data(),
+        call.widths = widths.data();
         return make(uform_image_encode_pixels, call);
     }
     template <typename item_>

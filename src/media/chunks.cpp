@@ -118,9 +118,12 @@ bool is_whole_png(file_t file) noexcept {
 
 orientation_t orientation_of(image_format_t format, file_t file) noexcept {
     switch (format) {
-    case image_format_t::jpeg_k: return orientation_in(without_prefix(exif_of_jpeg(file)));
-    case image_format_t::png_k: return orientation_in(without_prefix(exif_of_png(file)));
-    case image_format_t::webp_k: break;
+    case image_format_t::jpeg_k:
+        return orientation_in(without_prefix(exif_of_jpeg(file)));
+    case image_format_t::png_k:
+        return orientation_in(without_prefix(exif_of_png(file)));
+    case image_format_t::webp_k:
+        break;
     }
     return orientation_in(without_prefix(exif_of_webp(file)));
 }

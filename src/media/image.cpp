@@ -32,9 +32,12 @@ std::optional<image_format_t> format_of(file_t file) noexcept {
 
 failure_t read_format(file_t file, image_header_t &header) noexcept {
     switch (header.format) {
-    case image_format_t::jpeg_k: return read_jpeg_header(file, header);
-    case image_format_t::png_k: return read_png_header(file, header);
-    case image_format_t::webp_k: break;
+    case image_format_t::jpeg_k:
+        return read_jpeg_header(file, header);
+    case image_format_t::png_k:
+        return read_png_header(file, header);
+    case image_format_t::webp_k:
+        break;
     }
     return read_webp_header(file, header);
 }
@@ -69,9 +72,12 @@ failure_t read_image_header(file_t file, uform_limits_t const &limits, image_hea
 
 failure_t decode_image(file_t file, image_header_t const &header, std::size_t reduction, row_sink_t sink) noexcept {
     switch (header.format) {
-    case image_format_t::jpeg_k: return decode_jpeg(file, header, reduction, sink);
-    case image_format_t::png_k: return decode_png(file, header, sink);
-    case image_format_t::webp_k: break;
+    case image_format_t::jpeg_k:
+        return decode_jpeg(file, header, reduction, sink);
+    case image_format_t::png_k:
+        return decode_png(file, header, sink);
+    case image_format_t::webp_k:
+        break;
     }
     return decode_webp(file, header, sink);
 }

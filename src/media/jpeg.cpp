@@ -97,7 +97,8 @@ class jpeg_reader_t {
         case JERR_FRACT_SAMPLE_NOTIMPL:
             failure_ = fail(uform_status_unsupported_layout_k, "a JPEG of this kind is not read", "%s", text);
             return;
-        default: failure_ = fail(uform_status_malformed_k, "the JPEG is damaged", "%s", text);
+        default:
+            failure_ = fail(uform_status_malformed_k, "the JPEG is damaged", "%s", text);
         }
     }
     void escape(j_common_ptr state) noexcept {
@@ -110,7 +111,8 @@ class jpeg_reader_t {
         case JWRN_JFIF_MAJOR: // these four say nothing of the pixels
         case JWRN_ADOBE_XFORM:
         case JWRN_BOGUS_ICC:
-        case JWRN_NOT_SEQUENTIAL: return;
+        case JWRN_NOT_SEQUENTIAL:
+            return;
         case JWRN_EXTRANEOUS_DATA:
             if (!started_) return; // between two headers
         }

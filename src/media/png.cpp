@@ -1,9 +1,7 @@
 /**
  *  @file png.cpp
- *  @brief PNG by libspng, a row at a time; interlaced ones whole, as their rows come in seven passes.
+ *  @brief PNG by libspng, a row at a time; interlaced ones whole, as theirs come in seven passes.
  */
-#include <algorithm>
-
 #include <spng.h>
 
 #include <uform/utilities/buffer.hpp>
@@ -15,17 +13,14 @@ namespace {
 
 constexpr std::size_t chunk_limit_k = std::size_t(1) << 24, chunks_limit_k = std::size_t(1) << 26; // bytes of ancillary
 
-/** Where the pixels of a pass lie in their row: every `step`-th from `first` on. */
-struct pass_t {
-    std::size_t first, step;
-};
-constexpr pass_t passes_k[7] = {{0, 8}, {4, 8}, {0, 4}, {2, 4}, {0, 2}, {1, 2}, {0, 1}};
-
 failure_t refuse(int error) noexcept {
     switch (error) {
-    case SPNG_EMEM: return fail(uform_status_out_of_memory_k, "memory for decoding a PNG is out");
-    case SPNG_IO_EOF: return fail(uform_status_malformed_k, "the PNG is cut short");
-    default: return fail(uform_status_malformed_k, "the PNG is damaged", "%s", spng_strerror(error));
+    case SPNG_EMEM:
+        return fail(uform_status_out_of_memory_k, "memory for decoding a PNG is out");
+    case SPNG_IO_EOF:
+        return fail(uform_status_malformed_k, "the PNG is cut short");
+    default:
+        return fail(uform_status_malformed_k, "the PNG is damaged", "%s", spng_strerror(error));
     }
 }
 
@@ -34,8 +29,8 @@ class png_reader_t {
     spng_ihdr header_ {};
     failure_t failure_;
     std::size_t channels_ = 3;
-    buffer_t<std::uint16_t> deep_;  // a row [width, 4] of 16-bit channels
-    buffer_t<std::uint8_t> shallow_; // a row [width, channels], or all of them
+    buffer_t<std::uint8_t> shallow_; // rows [width, channels]: one, or all of an interlaced picture
+    buffer_t<std::uint16_t> deep_;   // the same of 16-bit channels, always four
 
   public:
     explicit png_reader_t(file_t file) noexcept {
@@ -58,22 +53,14 @@ class png_reader_t {
     void decode(std::size_t channels, row_sink_t sink) noexcept {
         channels_ = channels;
         bool const interlaced = header_.interlace_method != SPNG_INTERLACE_NONE;
-        std::size_t const row_bytes = header_.width * channels_, rows = interlaced ? header_.height : 1;
-        int const format = is_deep() ? SPNG_FMT_RGBA16 : channels_ == 4 ? SPNG_FMT_RGBA8 : SPNG_FMT_RGB8;
-        if ((is_deep() && !deep_.resize(std::size_t(header_.width) * 4)) || !shallow_.resize(row_bytes * rows))
+        std::size_t const pixels = std::size_t(header_.width) * (interlaced ? header_.height : 1);
+        if (!shallow_.resize(is_deep() ? header_.width * channels_ : pixels * channels_) ||
+            (is_deep() && !deep_.resize(pixels * 4)))
             return check(SPNG_EMEM);
-        check(spng_decode_image(state_, nullptr, 0, format, SPNG_DECODE_TRNS | SPNG_DECODE_PROGRESSIVE));
-        for (bool last = false; !last && !failure_;) {
-            spng_row_info place {};
-            check(spng_get_row_info(state_, &place));
-            if (failure_) return;
-            std::uint8_t *const row = shallow_.data() + (interlaced ? place.row_num * row_bytes : 0);
-            last = decode_row(row, place.pass, interlaced);
-            if (!interlaced && !failure_ && !sink(row)) failure_ = decoding_stopped();
-        }
-        if (!failure_) check(spng_decode_chunks(state_)); // what is left must be there too
-        for (std::size_t row = 0; interlaced && !failure_ && row < header_.height; ++row)
-            if (!sink(shallow_.data() + row * row_bytes)) failure_ = decoding_stopped();
+        if (interlaced)
+            decode_whole(sink);
+        else
+            decode_rows(sink);
     }
 
   private:
@@ -81,19 +68,39 @@ class png_reader_t {
         if (error && !failure_) failure_ = refuse(error);
     }
     bool is_deep() const noexcept { return header_.bit_depth == 16; }
+    int format() const noexcept {
+        return is_deep() ? SPNG_FMT_RGBA16 : channels_ == 4 ? SPNG_FMT_RGBA8 : SPNG_FMT_RGB8;
+    }
+    void *target() const noexcept {
+        return is_deep() ? static_cast<void *>(deep_.data()) : static_cast<void *>(shallow_.data());
+    }
+    std::size_t target_bytes() const noexcept {
+        return is_deep() ? deep_.size() * sizeof(std::uint16_t) : shallow_.size();
+    }
 
-    /** True after the last row. */
-    bool decode_row(std::uint8_t *row, int pass, bool interlaced) noexcept {
+    void decode_rows(row_sink_t sink) noexcept {
+        check(spng_decode_image(state_, nullptr, 0, format(), SPNG_DECODE_TRNS | SPNG_DECODE_PROGRESSIVE));
+        for (std::size_t row = 0; row < header_.height && !failure_; ++row) {
+            int const error = spng_decode_row(state_, target(), target_bytes());
+            check(error == SPNG_EOI && row + 1 == header_.height ? 0 : error);
+            hand_over(0, sink);
+        }
+        if (!failure_) check(spng_decode_chunks(state_)); // what is left must be there too
+    }
+    void decode_whole(row_sink_t sink) noexcept {
+        check(spng_decode_image(state_, target(), target_bytes(), format(), SPNG_DECODE_TRNS));
+        if (!failure_) check(spng_decode_chunks(state_));
+        for (std::size_t row = 0; row < header_.height && !failure_; ++row) hand_over(row, sink);
+    }
+    void hand_over(std::size_t row, row_sink_t sink) noexcept {
+        if (failure_) return;
         std::size_t const width = header_.width;
-        int const error = is_deep() ? spng_decode_row(state_, deep_.data(), width * 4 * sizeof(std::uint16_t))
-                                    : spng_decode_row(state_, row, width * channels_);
-        if (error != SPNG_EOI) check(error);
-        if (failure_ || !is_deep()) return error == SPNG_EOI;
-        pass_t const pixels = interlaced ? passes_k[pass] : pass_t {0, 1};
-        for (std::size_t x = pixels.first; x < width; x += pixels.step)
+        std::uint8_t *const shown = shallow_.data() + (is_deep() ? 0 : row * width * channels_);
+        std::uint16_t const *const deep = deep_.data() + row * width * 4;
+        for (std::size_t x = 0; is_deep() && x < width; ++x)
             for (std::size_t c = 0; c < channels_; ++c)
-                row[x * channels_ + c] = std::uint8_t((deep_[x * 4 + c] + 128u) / 257u); // to the nearest
-        return error == SPNG_EOI;
+                shown[x * channels_ + c] = std::uint8_t((deep[x * 4 + c] + 128u) / 257u); // to the nearest
+        if (!sink(shown)) failure_ = decoding_stopped();
     }
 };
 

@@ -13,9 +13,7 @@ namespace {
 struct axis_t {
     std::size_t pixels, cells, reduction;
 
-    std::uint64_t begin(std::size_t i) const noexcept {
-        return std::uint64_t(std::min(i * reduction, pixels)) * cells;
-    }
+    std::uint64_t begin(std::size_t i) const noexcept { return std::uint64_t(std::min(i * reduction, pixels)) * cells; }
     std::uint64_t end(std::size_t i) const noexcept { return begin(i + 1); }
     std::size_t first_pixel(std::size_t cell) const noexcept {
         return std::size_t(std::uint64_t(cell) * pixels / (std::uint64_t(cells) * reduction));
@@ -104,8 +102,7 @@ void resampler_t::answer(std::size_t cell_row, sum_ *sums) noexcept {
             sum_across<4>(axis, cell, sums, totals);
         else
             sum_across<3>(axis, cell, sums, totals);
-        for (std::size_t c = 0; c < shape_.channels; ++c)
-            cells_[cell * shape_.channels + c] = double(totals[c]) / area;
+        for (std::size_t c = 0; c < shape_.channels; ++c) cells_[cell * shape_.channels + c] = double(totals[c]) / area;
     }
     std::fill_n(sums, row_.size(), sum_(0));
     sink_.take(sink_.self, cell_row, cells_.data());

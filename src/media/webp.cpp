@@ -12,11 +12,14 @@ namespace {
 
 failure_t refuse(VP8StatusCode status) noexcept {
     switch (status) {
-    case VP8_STATUS_OUT_OF_MEMORY: return fail(uform_status_out_of_memory_k, "memory for decoding a WebP is out");
-    case VP8_STATUS_NOT_ENOUGH_DATA: return fail(uform_status_malformed_k, "the WebP is cut short");
+    case VP8_STATUS_OUT_OF_MEMORY:
+        return fail(uform_status_out_of_memory_k, "memory for decoding a WebP is out");
+    case VP8_STATUS_NOT_ENOUGH_DATA:
+        return fail(uform_status_malformed_k, "the WebP is cut short");
     case VP8_STATUS_UNSUPPORTED_FEATURE:
         return fail(uform_status_unsupported_layout_k, "a WebP of this kind is not read");
-    default: return fail(uform_status_malformed_k, "the WebP is damaged", "status %d", int(status));
+    default:
+        return fail(uform_status_malformed_k, "the WebP is damaged", "status %d", int(status));
     }
 }
 
@@ -28,13 +31,16 @@ failure_t hand_over(std::uint8_t const *pixels, std::size_t stride, std::size_t 
 
 failure_t decode_still(file_t file, image_header_t const &header, row_sink_t sink) noexcept {
     WebPDecoderConfig config;
-    if (!WebPInitDecoderConfig(&config)) return fail(uform_status_unsupported_k, "libwebp is not the one built against");
+    if (!WebPInitDecoderConfig(&config))
+        return fail(uform_status_unsupported_k, "libwebp is not the one built against");
     config.output.colorspace = header.channels == 4 ? MODE_RGBA : MODE_RGB;
     VP8StatusCode const status = WebPDecode(file.data(), file.size(), &config);
     WebPRGBABuffer const &decoded = config.output.u.RGBA;
     failure_t failure;
-    if (status != VP8_STATUS_OK) failure = refuse(status);
-    else failure = hand_over(decoded.rgba, std::size_t(decoded.stride), header.height, sink);
+    if (status != VP8_STATUS_OK)
+        failure = refuse(status);
+    else
+        failure = hand_over(decoded.rgba, std::size_t(decoded.stride), header.height, sink);
     WebPFreeDecBuffer(&config.output);
     return failure;
 }
@@ -46,13 +52,15 @@ failure_t decode_first_frame(file_t file, image_header_t const &header, row_sink
     options.color_mode = MODE_RGBA;
     WebPData const data {file.data(), file.size()};
     WebPAnimDecoder *const decoder = WebPAnimDecoderNew(&data, &options);
-    if (!decoder) return fail(uform_status_malformed_k, "the animated WebP is damaged, or memory for decoding it is out");
+    if (!decoder)
+        return fail(uform_status_malformed_k, "the animated WebP is damaged, or memory for decoding it is out");
     std::uint8_t *frame = nullptr;
     int milliseconds;
     failure_t failure;
     if (!WebPAnimDecoderGetNext(decoder, &frame, &milliseconds))
         failure = fail(uform_status_malformed_k, "the WebP's first frame is damaged");
-    else failure = hand_over(frame, header.width * 4, header.height, sink);
+    else
+        failure = hand_over(frame, header.width * 4, header.height, sink);
     WebPAnimDecoderDelete(decoder);
     return failure;
 }

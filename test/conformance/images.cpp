@@ -92,8 +92,8 @@ TEST(images, files_refuse_every_field) {
     breakages.push_back(
         {"another scalar", invalid_k, "files.scalar", [](files_t &c) { c.files.scalar = uform_scalar_f32_k; }});
     breakages.push_back({"few pixels", malformed_k, "max_pixels", [](files_t &c) { c.limits.max_pixels = 3; }, 0});
-    breakages.push_back(
-        {"few bytes", malformed_k, "max_file_bytes", [](files_t &c) { c.limits.max_file_bytes = wide_png_k.size() - 1; }, 0});
+    breakages.push_back({"few bytes", malformed_k, "max_file_bytes",
+                         [](files_t &c) { c.limits.max_file_bytes = wide_png_k.size() - 1; }, 0});
     expect_refusals<files_t>(uform_image_encode, images.over_files(got), breakages);
 }
 
@@ -122,17 +122,17 @@ TEST(images, files_of_no_picture_are_named) {
         std::string file;
         uform_status_t status;
     };
-    for (row_t const &row : std::vector<row_t> {
-             {"nothing", "", malformed_k},
-             {"a page", "<html>404</html>", uform_status_unknown_kind_k},
-             {"a recording", std::string("RIFF\x10\0\0\0WAVEfmt ", 16), uform_status_unknown_kind_k},
-             {"the first byte of a PNG", wide_png_k.substr(0, 1), malformed_k},
-             {"a PNG's signature", wide_png_k.substr(0, 8), malformed_k},
-             {"half of its header", wide_png_k.substr(0, 20), malformed_k},
-             {"a PNG of a size no memory holds", png_header(50000, 50000), malformed_k},
-             {"a JPEG's first bytes", std::string("\xff\xd8\xff", 3), malformed_k},
-             {"a JPEG without rows", jpeg, malformed_k},
-             {"a WebP's first bytes", std::string("RIFF\x10\0\0\0WEBPVP8 ", 16), malformed_k}}) {
+    for (row_t const &row :
+         std::vector<row_t> {{"nothing", "", malformed_k},
+                             {"a page", "<html>404</html>", uform_status_unknown_kind_k},
+                             {"a recording", std::string("RIFF\x10\0\0\0WAVEfmt ", 16), uform_status_unknown_kind_k},
+                             {"the first byte of a PNG", wide_png_k.substr(0, 1), malformed_k},
+                             {"a PNG's signature", wide_png_k.substr(0, 8), malformed_k},
+                             {"half of its header", wide_png_k.substr(0, 20), malformed_k},
+                             {"a PNG of a size no memory holds", png_header(50000, 50000), malformed_k},
+                             {"a JPEG's first bytes", std::string("\xff\xd8\xff", 3), malformed_k},
+                             {"a JPEG without rows", jpeg, malformed_k},
+                             {"a WebP's first bytes", std::string("RIFF\x10\0\0\0WEBPVP8 ", 16), malformed_k}}) {
         SCOPED_TRACE(row.what);
         tape_t const files({wide_png_k, row.file, wide_png_k});
         encoded_t got;

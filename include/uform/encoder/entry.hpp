@@ -34,9 +34,9 @@ struct patch_entry_t {
 /** A packed slice of pictures, as the entry and the blocks read it. */
 template <typename wide_>
 struct patch_batch_t {
-    items_t items;                    // offsets [count + 1]
-    narrow_t<wide_> *patches;         // [tokens, patch values]
-    wide_ const *rotary;              // [tokens, 64]
+    items_t items;            // offsets [count + 1]
+    narrow_t<wide_> *patches; // [tokens, patch values]
+    wide_ const *rotary;      // [tokens, 64]
 };
 
 /** x [tokens, hidden] = patches · projection + bias, the bias added last, as the kit adds what it is given. */

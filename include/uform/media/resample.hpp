@@ -21,10 +21,10 @@
 namespace uform {
 
 struct resampling_t {
-    std::size_t width = 0, height = 0;  // of the picture in pixels, before any reduction
-    std::size_t reduction = 1;          // of the rows that come
-    std::size_t channels = 3;           // of a pixel; the fourth is straight alpha
-    std::size_t columns = 0, rows = 0;  // of the grid
+    std::size_t width = 0, height = 0; // of the picture in pixels, before any reduction
+    std::size_t reduction = 1;         // of the rows that come
+    std::size_t channels = 3;          // of a pixel; the fourth is straight alpha
+    std::size_t columns = 0, rows = 0; // of the grid
 
     std::size_t source_columns() const noexcept { return (width + reduction - 1) / reduction; }
     std::size_t source_rows() const noexcept { return (height + reduction - 1) / reduction; }
@@ -39,11 +39,11 @@ struct cell_sink_t {
 class resampler_t {
     resampling_t shape_;
     cell_sink_t sink_;
-    buffer_t<std::uint16_t> row_;   // [source columns, channels]: what a row counts as
-    buffer_t<std::uint32_t> sums_;  // [source columns, channels]: of one row of cells, so far
+    buffer_t<std::uint16_t> row_;       // [source columns, channels]: what a row counts as
+    buffer_t<std::uint32_t> sums_;      // [source columns, channels]: of one row of cells, so far
     buffer_t<std::uint64_t> tall_sums_; // instead, where 32 bits would not hold them
-    buffer_t<double> cells_;        // [columns, channels]
-    std::size_t taken_ = 0;         // rows of the source
+    buffer_t<double> cells_;            // [columns, channels]
+    std::size_t taken_ = 0;             // rows of the source
 
   public:
     /** False where memory is out. */
