@@ -80,10 +80,10 @@ failure_t check_image_encode_pixels(uform_image_encode_pixels_t const &call) noe
         if (failure) return failure.item = item, failure;
     }
     if (failure_t const failure = check_surfaces(call)) return failure;
-    return check_inputs(call.arena, {input_of("pixels.data", call.pixels, call.count),
-                                     offsets_of("pixels.offsets", call.pixels.offsets, call.count),
-                                     input_of("heights", call.heights, call.count),
-                                     input_of("widths", call.widths, call.count)});
+    return check_inputs(call.arena,
+                        {input_of("pixels.data", call.pixels, call.count),
+                         offsets_of("pixels.offsets", call.pixels.offsets, call.count),
+                         input_of("heights", call.heights, call.count), input_of("widths", call.widths, call.count)});
 }
 
 /** Both image verbs once their pictures are measured. */

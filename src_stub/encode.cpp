@@ -110,8 +110,7 @@ void check_image_encode(uform_image_encode_t const &call) {
 void image_encode(uform_image_encode_t const &call) {
     std::vector<std::size_t> patches;
     for (std::size_t i = 0; i < call.count; ++i)
-        patches.push_back(
-            patches_of(read_sides(item_of(call.files, i), call.limits, i), call.model->sizes.patch_side));
+        patches.push_back(patches_of(read_sides(item_of(call.files, i), call.limits, i), call.model->sizes.patch_side));
     encode(
         call, [&](std::size_t i) { return patches[i]; }, [&](std::size_t i) { return item_of(call.files, i); });
 }
@@ -131,10 +130,10 @@ void check_image_encode_pixels(uform_image_encode_pixels_t const &call) {
     for (std::size_t i = 0; i < call.count; ++i)
         check_picture(call.heights[i], call.widths[i], item_of(call.pixels, i).size(), i);
     check_surfaces(call);
-    check_inputs(call.arena, {input_of("pixels.data", call.pixels, call.count),
-                              offsets_of("pixels.offsets", call.pixels.offsets, call.count),
-                              input_of("heights", call.heights, call.count),
-                              input_of("widths", call.widths, call.count)});
+    check_inputs(call.arena,
+                 {input_of("pixels.data", call.pixels, call.count),
+                  offsets_of("pixels.offsets", call.pixels.offsets, call.count),
+                  input_of("heights", call.heights, call.count), input_of("widths", call.widths, call.count)});
 }
 void image_encode_pixels(uform_image_encode_pixels_t const &call) {
     auto const patches = [&](std::size_t i) {
