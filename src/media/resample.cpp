@@ -9,11 +9,11 @@
 namespace uform {
 namespace {
 
-/** The part of one axis that pixel `i` covers, in units of which a cell has `pixels` and a pixel `cells`. */
+/** One axis, in units of which a cell has `pixels` and a pixel `cells`. The last pixel may end beyond the last cell. */
 struct axis_t {
     std::size_t pixels, cells, reduction;
 
-    std::uint64_t begin(std::size_t i) const noexcept { return std::uint64_t(std::min(i * reduction, pixels)) * cells; }
+    std::uint64_t begin(std::size_t i) const noexcept { return std::uint64_t(i) * reduction * cells; }
     std::uint64_t end(std::size_t i) const noexcept { return begin(i + 1); }
     std::size_t first_pixel(std::size_t cell) const noexcept {
         return std::size_t(std::uint64_t(cell) * pixels / (std::uint64_t(cells) * reduction));

@@ -16,7 +16,8 @@ struct seen_t {
 
 inline bool is_refusal(uform_status_t status) {
     return status == uform_status_malformed_k || status == uform_status_unknown_kind_k ||
-           status == uform_status_unsupported_layout_k || status == uform_status_out_of_memory_k;
+           status == uform_status_unsupported_layout_k || status == uform_status_unsupported_k ||
+           status == uform_status_out_of_memory_k;
 }
 
 inline void decode(uform::file_t file, uform::image_header_t const &header, std::size_t reduction) {
