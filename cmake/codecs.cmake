@@ -39,12 +39,10 @@ endmacro()
 
 uform_codec(JPEG jpeg jpeglib.h libjpeg62-turbo-dev jpeg)
 uform_codec(PNG png spng.h libspng-dev spng)
-uform_codec(WEBP webp webp/demux.h libwebp-dev webp webpdemux)
+uform_codec(WEBP webp webp/decode.h libwebp-dev webp)
 set(UFORM_READS_PICTURES OFF)
 if(UFORM_READS_JPEG AND UFORM_READS_PNG AND UFORM_READS_WEBP)
   set(UFORM_READS_PICTURES ON)
 endif()
-# In link order: the demuxer reads with the decoder.
-list(REVERSE uform_codec_libraries)
 list(TRANSFORM uform_codec_libraries PREPEND -l OUTPUT_VARIABLE uform_codec_flags)
 list(JOIN uform_codec_flags " " uform_codec_flags)

@@ -88,16 +88,17 @@ file_t exif_of_png(file_t file) noexcept {
     return found;
 }
 
-/** Chunks of an even length behind the twelve bytes that name the format. */
-file_t exif_of_webp(file_t file) noexcept {
+/** The first chunk of this type that is whole: chunks of an even length follow the twelve bytes that name the format. */
+file_t find_webp_chunk(file_t file, char const *type) noexcept {
     for (std::size_t at = 12; at + 8 <= file.size();) {
         std::size_t const length = number(file, at + 4, 4, true);
         if (length > file.size() - at - 8) return {};
-        if (says(file, at, "EXIF")) return part(file, at + 8, length);
+        if (says(file, at, type)) return part(file, at + 8, length);
         at += 8 + length + length % 2;
     }
     return {};
 }
+file_t exif_of_webp(file_t file) noexcept { return find_webp_chunk(file, "EXIF"); }
 
 } // namespace
 
@@ -114,6 +115,16 @@ bool is_whole_png(file_t file) noexcept {
     bool whole = false;
     for_each_png_chunk(file, [&](file_t type, file_t) { return !(whole = says(type, 0, "IEND")); });
     return whole;
+}
+
+bool is_whole_webp(file_t file) noexcept { return file.size() >= 12 && number(file, 4, 4, true) <= file.size() - 8; }
+
+/** A frame's chunk: its place in twos of pixels, its sides less one, how long it shows, and then its picture's chunks. */
+webp_frame_t first_webp_frame(file_t file) noexcept {
+    file_t const frame = find_webp_chunk(file, "ANMF");
+    if (frame.size() < 16) return {};
+    return {frame.subspan(16), 2 * number(frame, 0, 3, true), 2 * number(frame, 3, 3, true),
+            number(frame, 6, 3, true) + 1, number(frame, 9, 3, true) + 1};
 }
 
 orientation_t orientation_of(image_format_t format, file_t file) noexcept {

@@ -25,6 +25,16 @@ bool has_png_chunk(file_t file, char const (&type)[5]) noexcept;
 /** True where a PNG's chunks are all there, its last one's checksum too, which libspng does not read. */
 bool is_whole_png(file_t file) noexcept;
 
+/** The first picture of an animated WebP: a still one's chunks, and the part of the canvas that they fill. */
+struct webp_frame_t {
+    file_t content;
+    std::size_t left = 0, top = 0, width = 0, height = 0;
+};
+/** The first frame; without content where there is none that is whole. */
+webp_frame_t first_webp_frame(file_t file) noexcept;
+/** True where a WebP has all the bytes it says it has. */
+bool is_whole_webp(file_t file) noexcept;
+
 /** A sink had enough. */
 inline failure_t decoding_stopped() noexcept { return fail(uform_status_cancelled_k, "decoding was stopped"); }
 

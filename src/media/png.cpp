@@ -2,6 +2,8 @@
  *  @file png.cpp
  *  @brief PNG by libspng, a row at a time; interlaced ones whole, as theirs come in seven passes.
  */
+#include <cstdlib>
+
 #include <spng.h>
 
 #include <uform/utilities/buffer.hpp>
@@ -13,9 +15,21 @@ namespace {
 
 constexpr std::size_t chunk_limit_k = std::size_t(1) << 24, chunks_limit_k = std::size_t(1) << 26; // bytes of ancillary
 
+/**
+ *  Whether memory ran out for the PNG at hand. zlib's lack of memory reaches libspng as a damaged stream, and libspng's
+ *  hooks for memory carry no context, so the thread does. Set anew for each file.
+ */
+thread_local bool memory_ran_out = false;
+
+void *noted(void *memory) noexcept {
+    memory_ran_out = memory_ran_out || !memory;
+    return memory;
+}
+
 failure_t refuse(int error) noexcept {
-    switch (error) {
+    switch (memory_ran_out ? int(SPNG_EMEM) : error) {
     case SPNG_EMEM:
+    case SPNG_EZLIB_INIT:
         return fail(uform_status_out_of_memory_k, "memory for decoding a PNG is out");
     case SPNG_IO_EOF:
         return fail(uform_status_malformed_k, "the PNG is cut short");
@@ -25,7 +39,7 @@ failure_t refuse(int error) noexcept {
 }
 
 class png_reader_t {
-    spng_ctx *state_ = spng_ctx_new(0);
+    spng_ctx *state_ = nullptr;
     spng_ihdr header_ {};
     failure_t failure_;
     std::size_t channels_ = 3;
@@ -34,6 +48,12 @@ class png_reader_t {
 
   public:
     explicit png_reader_t(file_t file) noexcept {
+        spng_alloc hooks {[](std::size_t bytes) { return noted(std::malloc(bytes)); },
+                          [](void *memory, std::size_t bytes) { return noted(std::realloc(memory, bytes)); },
+                          [](std::size_t count, std::size_t bytes) { return noted(std::calloc(count, bytes)); },
+                          [](void *memory) { std::free(memory); }};
+        memory_ran_out = false;
+        state_ = spng_ctx_new2(&hooks, 0);
         if (!state_) {
             failure_ = refuse(SPNG_EMEM);
             return;

@@ -2,8 +2,11 @@
  *  @file webp.cpp
  *  @brief WebP by libwebp: still pictures whole, and of an animation its first frame on its canvas.
  */
+#include <algorithm>
+
 #include <webp/decode.h>
-#include <webp/demux.h>
+
+#include <uform/utilities/buffer.hpp>
 
 #include "formats.hpp"
 
@@ -23,46 +26,67 @@ failure_t refuse(VP8StatusCode status) noexcept {
     }
 }
 
-failure_t hand_over(std::uint8_t const *pixels, std::size_t stride, std::size_t rows, row_sink_t sink) noexcept {
-    for (std::size_t row = 0; row < rows; ++row)
-        if (!sink(pixels + row * stride)) return decoding_stopped();
+/** A decoded picture, freed with its owner. */
+class webp_pixels_t {
+    WebPDecoderConfig config_ {};
+    failure_t failure_;
+
+  public:
+    webp_pixels_t(file_t file, std::size_t channels) noexcept {
+        if (!WebPInitDecoderConfig(&config_)) {
+            failure_ = fail(uform_status_unsupported_k, "libwebp is not the one built against");
+            return;
+        }
+        config_.output.colorspace = channels == 4 ? MODE_RGBA : MODE_RGB;
+        VP8StatusCode status = WebPDecode(file.data(), file.size(), &config_);
+        if (status == VP8_STATUS_BITSTREAM_ERROR) // which is also what a lack of memory within alpha is called: again
+            status = WebPDecode(file.data(), file.size(), &config_);
+        if (status != VP8_STATUS_OK) failure_ = refuse(status);
+    }
+    webp_pixels_t(webp_pixels_t const &) = delete;
+    webp_pixels_t &operator=(webp_pixels_t const &) = delete;
+    ~webp_pixels_t() noexcept { WebPFreeDecBuffer(&config_.output); }
+
+    failure_t const &failure() const noexcept { return failure_; }
+    std::size_t width() const noexcept { return std::size_t(config_.output.width); }
+    std::size_t height() const noexcept { return std::size_t(config_.output.height); }
+    std::uint8_t const *row(std::size_t y) const noexcept {
+        return config_.output.u.RGBA.rgba + y * std::size_t(config_.output.u.RGBA.stride);
+    }
+};
+
+failure_t decode_still(file_t file, image_header_t const &header, row_sink_t sink) noexcept {
+    webp_pixels_t const pixels(file, header.channels);
+    if (pixels.failure()) return pixels.failure();
+    if (pixels.width() != header.width || pixels.height() != header.height)
+        return fail(uform_status_malformed_k, "the WebP's picture is not of its header's size");
+    for (std::size_t y = 0; y < header.height; ++y)
+        if (!sink(pixels.row(y))) return decoding_stopped();
     return {};
 }
 
-failure_t decode_still(file_t file, image_header_t const &header, row_sink_t sink) noexcept {
-    WebPDecoderConfig config;
-    if (!WebPInitDecoderConfig(&config))
-        return fail(uform_status_unsupported_k, "libwebp is not the one built against");
-    config.output.colorspace = header.channels == 4 ? MODE_RGBA : MODE_RGB;
-    VP8StatusCode const status = WebPDecode(file.data(), file.size(), &config);
-    WebPRGBABuffer const &decoded = config.output.u.RGBA;
-    failure_t failure;
-    if (status != VP8_STATUS_OK)
-        failure = refuse(status);
-    else
-        failure = hand_over(decoded.rgba, std::size_t(decoded.stride), header.height, sink);
-    WebPFreeDecBuffer(&config.output);
-    return failure;
-}
-
+/** The first frame on a canvas of nothing. */
 failure_t decode_first_frame(file_t file, image_header_t const &header, row_sink_t sink) noexcept {
-    WebPAnimDecoderOptions options;
-    if (!WebPAnimDecoderOptionsInit(&options))
-        return fail(uform_status_unsupported_k, "libwebp is not the one built against");
-    options.color_mode = MODE_RGBA;
-    WebPData const data {file.data(), file.size()};
-    WebPAnimDecoder *const decoder = WebPAnimDecoderNew(&data, &options);
-    if (!decoder)
-        return fail(uform_status_malformed_k, "the animated WebP is damaged, or memory for decoding it is out");
-    std::uint8_t *frame = nullptr;
-    int milliseconds;
-    failure_t failure;
-    if (!WebPAnimDecoderGetNext(decoder, &frame, &milliseconds))
-        failure = fail(uform_status_malformed_k, "the WebP's first frame is damaged");
-    else
-        failure = hand_over(frame, header.width * 4, header.height, sink);
-    WebPAnimDecoderDelete(decoder);
-    return failure;
+    webp_frame_t const frame = first_webp_frame(file);
+    if (!is_whole_webp(file)) return refuse(VP8_STATUS_NOT_ENOUGH_DATA);
+    if (frame.content.empty() || frame.left + frame.width > header.width || frame.top + frame.height > header.height)
+        return fail(uform_status_malformed_k, "the animated WebP's first frame is missing or beyond its canvas");
+    WebPBitstreamFeatures features;
+    VP8StatusCode const status = WebPGetFeatures(frame.content.data(), frame.content.size(), &features);
+    if (status != VP8_STATUS_OK) return refuse(status);
+    if (std::size_t(features.width) != frame.width || std::size_t(features.height) != frame.height)
+        return fail(uform_status_malformed_k, "the animated WebP's first frame is not of its own size");
+    buffer_t<std::uint8_t> row;
+    if (!row.resize(header.width * 4)) return refuse(VP8_STATUS_OUT_OF_MEMORY);
+    webp_pixels_t const pixels(frame.content, 4);
+    if (pixels.failure()) return pixels.failure();
+    for (std::size_t y = 0; y < header.height; ++y) {
+        bool const beside = y < frame.top || y - frame.top >= frame.height;
+        std::fill(row.begin(), row.end(), std::uint8_t(0));
+        if (!beside) std::copy_n(pixels.row(y - frame.top), frame.width * 4, row.data() + frame.left * 4);
+        if (!sink(row.data())) return decoding_stopped();
+    }
+    return {};
 }
 
 } // namespace
