@@ -15,6 +15,7 @@ namespace {
 
 failure_t refuse(VP8StatusCode status) noexcept {
     switch (status) {
+    case VP8_STATUS_USER_ABORT: // of rows, which have no memory to be made in: nobody else here stops it
     case VP8_STATUS_OUT_OF_MEMORY:
         return fail(uform_status_out_of_memory_k, "memory for decoding a WebP is out");
     case VP8_STATUS_NOT_ENOUGH_DATA:
