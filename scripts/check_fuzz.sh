@@ -34,3 +34,6 @@ fuzz() {
 }
 fuzz safetensors 65536
 fuzz arguments 256
+fuzz jpeg 4096
+fuzz png 4096
+fuzz webp 4096

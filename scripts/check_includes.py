@@ -15,7 +15,7 @@ BELOW = {"types": set(), "abi": {"types"}, "utilities": {"types"}, "encoder": {"
          "train": {"types", "abi", "utilities", "encoder", "mesh"}}
 BELOW |= dict.fromkeys(("src_stub", "python", "rust", "javascript", "swift"), {"types", "abi"})
 SOURCES = {".h", ".hpp", ".c", ".cpp", ".cu", ".cuh", ".py", ".rs", ".js", ".ts", ".swift", ".sh"}
-VENDOR = re.compile(r"lib(av|sw)\w+/|turbojpeg\.h|spng\.h|webp/|cu(da|blas|dnn)\w*\.h|nccl|uc[pst]/|infiniband/")
+VENDOR = re.compile(r"lib(av|sw)\w+/|(turbo)?jpeg(lib)?\.h|jerror\.h|spng\.h|webp/|cu(da|blas|dnn)\w*\.h|nccl|uc[pst]/|infiniband/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.M)
 SPOKEN = re.compile(r"(?<!\w)(abort|terminate|_?_?exit|_Exit|quick_exit|v?f?printf|f?puts|putchar|f?putc|perror)\s*\(|"
                     r"\bstd::(cout|cerr|clog)\b|\bfmt::print")

@@ -12,74 +12,106 @@
 #include <uform/utilities/inputs.hpp>
 
 #include "model_handle.hpp"
+#include "pictures.hpp"
+#include "surfaces.hpp"
 
 namespace uform {
 namespace {
 
 failure_t check_text_encode(uform_text_encode_t const &call) noexcept {
     if (failure_t const failure = check_tape<"texts">(call.texts, call.count, uform_scalar_u8_k)) return failure;
-    model_options_t const &options = call.model->model.options;
-    if (!call.embeddings && !call.states && !call.token_vectors)
-        return fail(uform_status_invalid_argument_k, "one of embeddings, states, token_vectors must be asked for");
-    if (!call.arena) return fail(uform_status_invalid_argument_k, "arena must not be NULL");
-    if (failure_t const failure = check_outputs_scalar(call.outputs_scalar, !call.states)) return failure;
-    if (call.dimensions > options.geometry.hidden)
-        return fail(uform_status_shape_mismatch_k, "dimensions are more than the model's", "%zu of %zu",
-                    call.dimensions, options.geometry.hidden);
-    if (call.token_vectors && !options.token_width)
-        return fail(uform_status_unsupported_k, "the model has no token head, so token_vectors cannot be answered");
+    if (failure_t const failure = check_surfaces(call)) return failure;
     return check_inputs(call.arena, {input_of("texts.data", call.texts, call.count),
                                      offsets_of("texts.offsets", call.texts.offsets, call.count)});
 }
 
-/** Claims a surface's rows in the arena; false when memory is out. */
-bool claim_rows(arena_t &arena, std::size_t count, std::size_t columns, uform_scalar_t scalar,
-                surface_t &surface) noexcept {
-    std::size_t const stride = columns * uform_scalar_bytes(scalar);
-    surface = {arena.claim<std::byte>(std::max<std::size_t>(count * stride, 1)), columns, stride};
-    return bool(surface);
-}
-uform_rows_t view_of(surface_t const &surface, std::size_t count, uform_scalar_t scalar) noexcept {
-    uform_rows_t rows {};
-    rows.data = surface.data, rows.count = count, rows.columns = surface.columns;
-    rows.stride = surface.stride_bytes, rows.scalar = scalar;
-    return rows;
-}
-uform_rows_tape_t tape_of(surface_t const &surface, std::size_t const *offsets, std::size_t items,
-                          uform_scalar_t scalar) noexcept {
-    uform_rows_tape_t tape {};
-    tape.data = surface.data, tape.offsets = offsets, tape.count = offsets[items], tape.columns = surface.columns;
-    tape.stride = surface.stride_bytes, tape.scalar = scalar;
-    return tape;
-}
-
 failure_t text_encode(uform_text_encode_t const &call, executor_t &executor) noexcept {
     failure_t const out_of_memory = fail(uform_status_out_of_memory_k, "memory for the outputs is out");
-    model_options_t const &options = call.model->model.options;
-    arena_t &arena = call.arena->arena;
     text_encode_job_t job;
     job.model = &call.model->model;
     job.texts = tape_t<unsigned char>(call.texts, call.count);
     job.scalar = call.outputs_scalar ? call.outputs_scalar : uform_scalar_f32_k;
     job.progress = call.progress;
 
-    std::size_t *token_offsets = arena.claim<std::size_t>(call.count + 1);
+    std::size_t *token_offsets = call.arena->arena.claim<std::size_t>(call.count + 1);
     if (!token_offsets) return out_of_memory;
-    std::size_t const truncated = measure_texts(job, token_offsets), tokens = token_offsets[call.count];
+    std::size_t const truncated = measure_texts(job, token_offsets);
     job.token_offsets = token_offsets;
-    std::size_t const hidden = options.geometry.hidden, dimensions = call.dimensions ? call.dimensions : hidden;
-    bool ready = !call.embeddings || claim_rows(arena, call.count, dimensions, job.scalar, job.embeddings);
-    ready = ready && (!call.states || claim_rows(arena, tokens, hidden, job.scalar, job.states));
-    ready =
-        ready && (!call.token_vectors || claim_rows(arena, tokens, options.token_width, job.scalar, job.token_vectors));
-    if (!ready) return out_of_memory;
+    if (!claim_surfaces(call, job)) return out_of_memory;
     if (failure_t const failure = encode_texts(job, executor)) return failure;
-
-    if (call.embeddings) *call.embeddings = view_of(job.embeddings, call.count, job.scalar);
-    if (call.states) *call.states = tape_of(job.states, token_offsets, call.count, job.scalar);
-    if (call.token_vectors) *call.token_vectors = tape_of(job.token_vectors, token_offsets, call.count, job.scalar);
-    if (call.stats) *call.stats = {truncated, tokens};
+    publish_surfaces(call, job, truncated);
     return {};
+}
+
+/** What both image verbs refuse before they look at their items. */
+template <typename call_>
+failure_t check_image_entry(call_ const &call) noexcept {
+    if (call.model->model.options.image) return {};
+    return fail(uform_status_unsupported_k, "the model has no image entry, so it encodes no pictures");
+}
+failure_t check_image_encode(uform_image_encode_t const &call) noexcept {
+    if (failure_t const failure = check_image_entry(call)) return failure;
+    if (failure_t const failure = check_tape<"files">(call.files, call.count, uform_scalar_u8_k)) return failure;
+    if (failure_t const failure = check_surfaces(call)) return failure;
+    return check_inputs(call.arena, {input_of("files.data", call.files, call.count),
+                                     offsets_of("files.offsets", call.files.offsets, call.count)});
+}
+
+/** Refuses sides that pixels do not fill, naming the item. */
+failure_t check_picture(std::size_t height, std::size_t width, std::size_t bytes) noexcept {
+    if (height == 0 || width == 0)
+        return fail(uform_status_invalid_argument_k, "heights and widths must be above zero", "%zu x %zu", height,
+                    width);
+    if (height >= picture_side_limit_k || width >= picture_side_limit_k)
+        return fail(uform_status_invalid_argument_k, "heights and widths must be below 2^24", "%zu x %zu", height,
+                    width);
+    if (height * width * 3 == bytes) return {};
+    return fail(uform_status_shape_mismatch_k, "pixels of an item are not heights * widths * 3", "%zu, not %zu", bytes,
+                height * width * 3);
+}
+failure_t check_image_encode_pixels(uform_image_encode_pixels_t const &call) noexcept {
+    if (failure_t const failure = check_image_entry(call)) return failure;
+    if (failure_t const failure = check_tape<"pixels">(call.pixels, call.count, uform_scalar_u8_k)) return failure;
+    if (call.count && !call.heights) return fail(uform_status_invalid_argument_k, "heights must not be NULL");
+    if (call.count && !call.widths) return fail(uform_status_invalid_argument_k, "widths must not be NULL");
+    tape_t<unsigned char> const pixels(call.pixels, call.count);
+    for (std::size_t item = 0; item < call.count; ++item) {
+        failure_t failure = check_picture(call.heights[item], call.widths[item], pixels[item].size());
+        if (failure) return failure.item = item, failure;
+    }
+    if (failure_t const failure = check_surfaces(call)) return failure;
+    return check_inputs(call.arena,
+                        {input_of("pixels.data", call.pixels, call.count),
+                         offsets_of("pixels.offsets", call.pixels.offsets, call.count),
+                         input_of("heights", call.heights, call.count), input_of("widths", call.widths, call.count)});
+}
+
+/** Both image verbs once their pictures are measured. */
+template <typename call_>
+failure_t encode_pictures(call_ const &call, pictures_t &pictures, executor_t &executor) noexcept {
+    failure_t const out_of_memory = fail(uform_status_out_of_memory_k, "memory for the outputs is out");
+    image_encode_job_t job;
+    job.model = &call.model->model, job.progress = call.progress;
+    job.scalar = call.outputs_scalar ? call.outputs_scalar : uform_scalar_f32_k;
+    job.grids = pictures.grids(), job.count = call.count, job.source = pictures.source();
+    std::size_t *const token_offsets = call.arena->arena.template claim<std::size_t>(call.count + 1);
+    if (!token_offsets) return out_of_memory;
+    std::size_t const truncated = measure_images(job, token_offsets);
+    job.token_offsets = token_offsets;
+    if (!claim_surfaces(call, job)) return out_of_memory;
+    if (failure_t const failure = encode_images(job, executor)) return failure;
+    publish_surfaces(call, job, truncated);
+    return {};
+}
+failure_t image_encode(uform_image_encode_t const &call, executor_t &executor) noexcept {
+    pictures_t pictures(call.model->model.options.image, tape_t<unsigned char>(call.files, call.count));
+    if (failure_t const failure = pictures.measure_files(call.limits, executor)) return failure;
+    return encode_pictures(call, pictures, executor);
+}
+failure_t image_encode_pixels(uform_image_encode_pixels_t const &call, executor_t &executor) noexcept {
+    pictures_t pictures(call.model->model.options.image, tape_t<unsigned char>(call.pixels, call.count));
+    if (failure_t const failure = pictures.measure_pixels(call.heights, call.widths, executor)) return failure;
+    return encode_pictures(call, pictures, executor);
 }
 
 /** What scores and probabilities land as. */
@@ -205,19 +237,19 @@ void uform_text_encode(uform_text_encode_t *arguments) {
     uform::run_verb<uform::check_text_encode, uform::text_encode>(arguments);
 }
 void uform_image_encode(uform_image_encode_t *arguments) {
-    uform::refuse_verb(arguments, "this build encodes text alone");
+    uform::run_verb<uform::check_image_encode, uform::image_encode>(arguments);
 }
 void uform_image_encode_pixels(uform_image_encode_pixels_t *arguments) {
-    uform::refuse_verb(arguments, "this build encodes text alone");
+    uform::run_verb<uform::check_image_encode_pixels, uform::image_encode_pixels>(arguments);
 }
 void uform_video_encode(uform_video_encode_t *arguments) {
-    uform::refuse_verb(arguments, "this build encodes text alone");
+    uform::refuse_verb(arguments, "this build encodes text and pictures alone");
 }
 void uform_audio_encode(uform_audio_encode_t *arguments) {
-    uform::refuse_verb(arguments, "this build encodes text alone");
+    uform::refuse_verb(arguments, "this build encodes text and pictures alone");
 }
 void uform_audio_encode_samples(uform_audio_encode_samples_t *arguments) {
-    uform::refuse_verb(arguments, "this build encodes text alone");
+    uform::refuse_verb(arguments, "this build encodes text and pictures alone");
 }
 void uform_text_choose(uform_text_choose_t *arguments) {
     uform::run_verb<uform::check_text_choose, uform::text_choose>(arguments);

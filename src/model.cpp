@@ -85,6 +85,8 @@ failure_t describe(uform_model_describe_t const &call) noexcept {
     description.token_width = model.options.token_width;
     description.choice_temperature_groups =
         model.options.decoder ? std::max<std::size_t>(model.options.choice_groups, 1) : 0;
+    description.image.patch_side = model.options.image.patch_side;
+    description.image.channels = model.options.image.channels;
     *call.description = description;
     return {};
 }

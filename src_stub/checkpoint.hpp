@@ -48,6 +48,7 @@ class checkpoint_t {
 /** What a model is made of; a zero means that the head is absent. */
 struct sizes_t {
     std::size_t hidden = 0, depth = 0, context = 0;
+    std::size_t patch_side = 0, channels = 0; // of the image entry
     std::size_t token_width = 0, choice_groups = 0, contrastive_groups = 0, late_interaction_groups = 0;
     bool decoder = false;
 };

@@ -1,6 +1,6 @@
 /**
  *  @file encode.cpp
- *  @brief The verbs of `uform/encode.h` that encode text; choosing and reranking are in score.cpp.
+ *  @brief The verbs of `uform/encode.h` that encode texts and pictures; choosing and reranking are in score.cpp.
  */
 #include <uform/encode.h>
 
@@ -8,16 +8,18 @@
 #include "call.hpp"
 #include "inputs.hpp"
 #include "model.hpp"
+#include "pictures.hpp"
 #include "rows.hpp"
 #include "score.hpp"
 
 namespace uform_stub {
 namespace {
 
-constexpr char const text_alone_k[] = "this build encodes text alone";
+constexpr char const no_entry_k[] = "this build encodes text and pictures alone";
 
-void check_text_encode(uform_text_encode_t const &call) {
-    check_tape(UFORM_STUB_FIELD("texts"), call.texts, call.count, uform_scalar_u8_k);
+/** What every encode verb refuses of its outputs. */
+template <typename call_>
+void check_surfaces(call_ const &call) {
     sizes_t const &sizes = call.model->sizes;
     if (!call.embeddings && !call.states && !call.token_vectors)
         refuse("one of embeddings, states, token_vectors must be asked for");
@@ -28,6 +30,11 @@ void check_text_encode(uform_text_encode_t const &call) {
              std::to_string(call.dimensions) + " of " + std::to_string(sizes.hidden));
     if (call.token_vectors && !sizes.token_width)
         unsupported("the model has no token head, so token_vectors cannot be answered");
+}
+
+void check_text_encode(uform_text_encode_t const &call) {
+    check_tape(UFORM_STUB_FIELD("texts"), call.texts, call.count, uform_scalar_u8_k);
+    check_surfaces(call);
     check_inputs(call.arena, {input_of("texts.data", call.texts, call.count),
                               offsets_of("texts.offsets", call.texts.offsets, call.count)});
 }
@@ -47,15 +54,18 @@ struct surface_t {
     }
 };
 
-void text_encode(uform_text_encode_t const &call) {
+/** Lands rows hashed from each item's bytes; `tokens(i)` tells how many it has before the context cuts them, and
+ *  `shown(i)` the bytes that count. */
+template <typename call_, typename tokens_, typename shown_>
+void encode(call_ const &call, tokens_ const &tokens_of, shown_ const &shown) {
     sizes_t const &sizes = call.model->sizes;
     uform_scalar_t const scalar = call.outputs_scalar ? call.outputs_scalar : uform_scalar_f32_k;
     auto *const offsets = reinterpret_cast<std::size_t *>(call.arena->claim((call.count + 1) * sizeof(std::size_t)));
     std::size_t truncated = 0;
     for (std::size_t i = 0; i < call.count; ++i) {
-        std::size_t const bytes = item_of(call.texts, i).size();
-        truncated += bytes > sizes.context;
-        offsets[i + 1] = offsets[i] + std::clamp<std::size_t>(bytes, 1, sizes.context); // an empty text is one PAD
+        std::size_t const tokens = tokens_of(i);
+        truncated += tokens > sizes.context;
+        offsets[i + 1] = offsets[i] + std::clamp<std::size_t>(tokens, 1, sizes.context); // an empty text is one PAD
     }
     std::size_t const tokens = offsets[call.count];
     std::size_t const columns = call.dimensions ? call.dimensions : sizes.hidden;
@@ -64,12 +74,12 @@ void text_encode(uform_text_encode_t const &call) {
     surface_t<uform_rows_tape_t> vectors(call.arena, call.token_vectors ? tokens : 0, sizes.token_width, scalar);
     states.view.offsets = vectors.view.offsets = offsets;
     for (std::size_t i = 0; i < call.count; ++i) {
-        std::string_view const text = item_of(call.texts, i).substr(0, sizes.context);
-        if (call.embeddings) embeddings.put(i, row_of(hash_of('e', text), 0, columns, 1));
+        std::string_view const bytes = shown(i);
+        if (call.embeddings) embeddings.put(i, row_of(hash_of('e', bytes), 0, columns, 1));
         for (std::size_t token = offsets[i]; token < offsets[i + 1]; ++token) {
             std::size_t const row = token - offsets[i];
-            if (call.states) states.put(token, row_of(hash_of('s', text), row, sizes.hidden, std::sqrt(sizes.hidden)));
-            if (call.token_vectors) vectors.put(token, row_of(hash_of('t', text), row, sizes.token_width, 1));
+            if (call.states) states.put(token, row_of(hash_of('s', bytes), row, sizes.hidden, std::sqrt(sizes.hidden)));
+            if (call.token_vectors) vectors.put(token, row_of(hash_of('t', bytes), row, sizes.token_width, 1));
         }
         advance(call.progress, i + 1, call.count);
     }
@@ -77,6 +87,59 @@ void text_encode(uform_text_encode_t const &call) {
     if (call.states) *call.states = states.view;
     if (call.token_vectors) *call.token_vectors = vectors.view;
     if (call.stats) *call.stats = {truncated, tokens};
+}
+
+void text_encode(uform_text_encode_t const &call) {
+    std::size_t const context = call.model->sizes.context;
+    auto const text = [&](std::size_t i) { return item_of(call.texts, i); };
+    encode(
+        call, [&](std::size_t i) { return text(i).size(); }, [&](std::size_t i) { return text(i).substr(0, context); });
+}
+
+template <typename call_>
+void check_image_entry(call_ const &call) {
+    if (!call.model->sizes.patch_side) unsupported("the model has no image entry, so it encodes no pictures");
+}
+void check_image_encode(uform_image_encode_t const &call) {
+    check_image_entry(call);
+    check_tape(UFORM_STUB_FIELD("files"), call.files, call.count, uform_scalar_u8_k);
+    check_surfaces(call);
+    check_inputs(call.arena, {input_of("files.data", call.files, call.count),
+                              offsets_of("files.offsets", call.files.offsets, call.count)});
+}
+void image_encode(uform_image_encode_t const &call) {
+    std::vector<std::size_t> patches;
+    for (std::size_t i = 0; i < call.count; ++i)
+        patches.push_back(patches_of(read_sides(item_of(call.files, i), call.limits, i), call.model->sizes.patch_side));
+    encode(
+        call, [&](std::size_t i) { return patches[i]; }, [&](std::size_t i) { return item_of(call.files, i); });
+}
+
+void check_picture(std::size_t height, std::size_t width, std::size_t bytes, std::size_t item) {
+    std::size_t const limit = std::size_t(1) << 24;
+    if (!height || !width) refuse("heights and widths must be above zero", {}, item);
+    if (height >= limit || width >= limit) refuse("heights and widths must be below 2^24", {}, item);
+    if (height * width * 3 != bytes)
+        fail(uform_status_shape_mismatch_k, "pixels of an item are not heights * widths * 3", {}, item);
+}
+void check_image_encode_pixels(uform_image_encode_pixels_t const &call) {
+    check_image_entry(call);
+    check_tape(UFORM_STUB_FIELD("pixels"), call.pixels, call.count, uform_scalar_u8_k);
+    if (call.count && !call.heights) refuse("heights must not be NULL");
+    if (call.count && !call.widths) refuse("widths must not be NULL");
+    for (std::size_t i = 0; i < call.count; ++i)
+        check_picture(call.heights[i], call.widths[i], item_of(call.pixels, i).size(), i);
+    check_surfaces(call);
+    check_inputs(call.arena,
+                 {input_of("pixels.data", call.pixels, call.count),
+                  offsets_of("pixels.offsets", call.pixels.offsets, call.count),
+                  input_of("heights", call.heights, call.count), input_of("widths", call.widths, call.count)});
+}
+void image_encode_pixels(uform_image_encode_pixels_t const &call) {
+    auto const patches = [&](std::size_t i) {
+        return patches_of({call.heights[i], call.widths[i]}, call.model->sizes.patch_side);
+    };
+    encode(call, patches, [&](std::size_t i) { return item_of(call.pixels, i); });
 }
 
 } // namespace
@@ -87,11 +150,13 @@ using namespace uform_stub;
 extern "C" {
 
 void uform_text_encode(uform_text_encode_t *arguments) { run_verb<check_text_encode, text_encode>(arguments); }
-void uform_image_encode(uform_image_encode_t *arguments) { refuse_verb(arguments, text_alone_k); }
-void uform_image_encode_pixels(uform_image_encode_pixels_t *arguments) { refuse_verb(arguments, text_alone_k); }
-void uform_video_encode(uform_video_encode_t *arguments) { refuse_verb(arguments, text_alone_k); }
-void uform_audio_encode(uform_audio_encode_t *arguments) { refuse_verb(arguments, text_alone_k); }
-void uform_audio_encode_samples(uform_audio_encode_samples_t *arguments) { refuse_verb(arguments, text_alone_k); }
+void uform_image_encode(uform_image_encode_t *arguments) { run_verb<check_image_encode, image_encode>(arguments); }
+void uform_image_encode_pixels(uform_image_encode_pixels_t *arguments) {
+    run_verb<check_image_encode_pixels, image_encode_pixels>(arguments);
+}
+void uform_video_encode(uform_video_encode_t *arguments) { refuse_verb(arguments, no_entry_k); }
+void uform_audio_encode(uform_audio_encode_t *arguments) { refuse_verb(arguments, no_entry_k); }
+void uform_audio_encode_samples(uform_audio_encode_samples_t *arguments) { refuse_verb(arguments, no_entry_k); }
 void uform_text_choose(uform_text_choose_t *arguments) { run_verb<check_text_choose, text_choose>(arguments); }
 void uform_rerank(uform_rerank_t *arguments) { run_verb<check_rerank, rerank>(arguments); }
 

@@ -31,6 +31,17 @@ std::size_t rows_of(checkpoint_t const &checkpoint, char const *name) {
     return tensor && !tensor->shape.empty() ? tensor->shape[0] : 0;
 }
 
+/** The image entry is there where any of its tensors is. */
+void read_image(checkpoint_t const &checkpoint, sizes_t &sizes) {
+    if (!checkpoint.find("image.projection.weight") && !checkpoint.find("image.projection.bias") &&
+        !checkpoint.find("image.mask"))
+        return;
+    std::uint64_t const side = 16, channels = 4;
+    sizes.patch_side = count_in(checkpoint, "image.patch_side", &side);
+    sizes.channels = count_in(checkpoint, "image.channels", &channels);
+    check_range("image.patch_side", sizes.patch_side, 1, 64, uform_status_malformed_k);
+}
+
 /** A head is there where any of its tensors is. */
 void read_heads(checkpoint_t const &checkpoint, sizes_t &sizes) {
     sizes.token_width = rows_of(checkpoint, "tokens.projection");
@@ -65,6 +76,11 @@ std::size_t spec_t::bytes() const {
 std::vector<spec_t> tensors_of(sizes_t const &sizes) {
     std::size_t const hidden = sizes.hidden, inner = 4 * hidden;
     std::vector<spec_t> list {{"text.embedding", false, {258, hidden}}};
+    if (std::size_t const side = sizes.patch_side) {
+        list.push_back({"image.projection.weight", false, {hidden, sizes.channels * side * side}});
+        list.push_back({"image.projection.bias", false, {hidden}});
+        list.push_back({"image.mask", false, {hidden}});
+    }
     for (std::size_t i = 0; i < sizes.depth; ++i) {
         std::string const block = "blocks." + std::to_string(i) + ".";
         list.push_back({block + "attention.norm", true, {hidden}});
@@ -99,6 +115,8 @@ void check_sizes(sizes_t const &sizes, std::int32_t status) {
     check_range("depth", sizes.depth, 1, 1024, status);
     check_range("context", sizes.context, 1, 65536, status);
     check_range("token_width", sizes.token_width, 0, 16384, status);
+    if (sizes.patch_side) check_range("image.patch_side", sizes.patch_side, 1, 64, status);
+    if (sizes.patch_side) check_range("image.channels", sizes.channels, 3, 4, status);
     for (std::size_t const groups : {sizes.choice_groups, sizes.contrastive_groups, sizes.late_interaction_groups})
         check_range("temperature_groups", groups, 0, 65536, status);
 }
@@ -120,6 +138,7 @@ sizes_t read_sizes(checkpoint_t const &checkpoint) {
     check_format(checkpoint);
     sizes.hidden = count_in(checkpoint, "hidden"), sizes.depth = count_in(checkpoint, "depth");
     sizes.context = count_in(checkpoint, "context");
+    read_image(checkpoint, sizes);
     read_heads(checkpoint, sizes);
     check_sizes(sizes, uform_status_malformed_k);
     for (spec_t const &spec : tensors_of(sizes)) check_tensor(checkpoint, spec);

@@ -62,9 +62,16 @@ typedef struct uform_text_encode_t {
 } uform_text_encode_t;
 UFORM_API void uform_text_encode(uform_text_encode_t *arguments);
 
-/** Encodes JPEG, PNG or WebP files, told apart by content. EXIF orientation is applied, CMYK and YCCK become RGB,
- *  16-bit channels scale to 8, grey and palettes expand, colour is premultiplied by alpha, ICC profiles are ignored,
- *  and an animation gives its first frame. Content of another format is `unknown_kind`. */
+/** Encodes JPEG, PNG or WebP files, told apart by content, a token per square patch. EXIF orientation is applied, CMYK
+ *  and YCCK become RGB (four inks are read as stored inverted, as nearly all are), 16-bit channels round to 8, grey and
+ *  palettes expand, colour is premultiplied by alpha, ICC profiles and gamma are ignored, and an animation gives its
+ *  first frame. A picture is averaged, by area, to a grid of 512 patches at most that keeps its shape; one held another
+ *  way has the same bits.
+ *  Content of another format is `unknown_kind`; a file that is damaged or cut short anywhere, its last bytes included,
+ *  or above a limit, is `malformed`; a rare kind of JPEG that no decoder here reads, `unsupported_layout`; a format that
+ *  this build was configured without, `unsupported`, as is a model without an image entry. Decoding takes memory of its
+ *  library's for the time of an item: rows of most files, the whole picture of WebP, interlaced PNG and progressive
+ *  JPEG. */
 typedef struct uform_image_encode_t {
     uform_model_t model;
     uform_executor_t executor;
@@ -84,15 +91,16 @@ typedef struct uform_image_encode_t {
 } uform_image_encode_t;
 UFORM_API void uform_image_encode(uform_image_encode_t *arguments);
 
-/** Encodes pictures already decoded: 8-bit interleaved RGB, rows from the top, without padding. */
+/** Encodes pictures already decoded: 8-bit interleaved RGB, rows from the top, without padding. Where a file stores the
+ *  same pixels, both verbs answer the same bits. */
 typedef struct uform_image_encode_pixels_t {
     uform_model_t model;
     uform_executor_t executor;
     uform_outcome_t *outcome;
     uform_completion_t completion;
     uform_tape_view_t pixels;      /**< u8; item i has `heights[i] * widths[i] * 3` of them, else `shape_mismatch` */
-    size_t const *heights;         /**< [count] pixels, above zero */
-    size_t const *widths;          /**< [count] pixels, above zero */
+    size_t const *heights;         /**< [count] pixels, above zero and below 2^24 */
+    size_t const *widths;          /**< [count] pixels, likewise */
     size_t count;                  /**< pictures */
     size_t dimensions;
     uform_rows_t *embeddings;

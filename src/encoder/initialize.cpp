@@ -16,7 +16,7 @@
 namespace uform {
 namespace {
 
-constexpr float stream_constant_k = 4.0f;                    // column 0 of every embedding row
+constexpr float stream_constant_k = 4.0f;                    // column 0 of whatever enters
 constexpr double log_rotary_base_k = 9.21034037197618273607; // log(10000)
 
 void store(float value, bool f32, float &target) noexcept { target = f32 ? value : widen(round_to_bf16(value)); }
@@ -80,6 +80,9 @@ void fill(tensor_spec_t const &spec, initialization_t const &options, model_opti
         return fill_normal(spec, options.seed, rows, 1.0 / sqrt_of(double(spec.fan_in())), target);
     case norm_k:
         return fill_constant(spec, rows, 1.0f, target);
+    case entry_bias_k:
+        fill_constant(spec, rows, 0.0f, target);
+        return store(stream_constant_k, spec.is_f32(), target[0]);
     case pool_query_k:
     case pool_output_k:
     case bias_k:

@@ -49,8 +49,10 @@ failure_t model_t::load(checkpoint_t const &checkpoint, model_target_t const &ta
             return fail(uform_status_out_of_memory_k, "memory for the model is out");
         std::copy_n(scales, options.choice_groups, choice_scales.data());
     }
-    tower_layout_t const layout {
-        .token_width = options.token_width, .block_scalar = quantization, .domains = target.domains};
+    tower_layout_t const layout {.token_width = options.token_width,
+                                 .patch_values = options.image.patch_values(),
+                                 .block_scalar = quantization,
+                                 .domains = target.domains};
     if (failure_t const failure = tower.lay_out(*kit, options.geometry, masters, layout)) return failure;
     std::size_t const units = tower.units(), threads = executor.threads();
     for (std::size_t done = 0; done < units; done += threads) { // a round a report: a stop is heard within one

@@ -60,6 +60,14 @@ void list_block(lister_t &list, geometry_t const &geometry, std::size_t block) n
     list.matrix("mlp.down", linear_k, hidden, inner, block);
 }
 
+void list_image(lister_t &list, model_options_t const &options) noexcept {
+    using enum tensor_role_t;
+    std::size_t const hidden = options.geometry.hidden;
+    list.matrix("image.projection.weight", linear_k, hidden, options.image.patch_values());
+    list.vector("image.projection.bias", entry_bias_k, dtype_t::bf16_k, hidden);
+    list.vector("image.mask", embedding_k, dtype_t::bf16_k, hidden);
+}
+
 void list_heads(lister_t &list, model_options_t const &options) noexcept {
     using enum tensor_role_t;
     std::size_t const hidden = options.geometry.hidden;
@@ -96,6 +104,7 @@ tensor_layout_t tensor_spec_t::layout() const noexcept {
 void visit_tensors(model_options_t const &options, tensor_visitor_t visitor, void *context) noexcept {
     lister_t list(visitor, context);
     list.matrix("text.embedding", tensor_role_t::embedding_k, vocabulary_k, options.geometry.hidden);
+    if (options.image) list_image(list, options);
     for (std::size_t block = 0; block < options.geometry.depth; ++block) list_block(list, options.geometry, block);
     list.vector("norm", tensor_role_t::norm_k, dtype_t::f32_k, options.geometry.hidden);
     list_heads(list, options);

@@ -15,6 +15,7 @@ using wide_t = unsigned long long; // what %llu takes
 // Far above the largest tier (2048 x 48, 4096 tokens), far below where a size computed from them could overflow.
 constexpr std::size_t hidden_limit_k = 16384, depth_limit_k = 1024, context_limit_k = 65536;
 constexpr std::size_t token_width_limit_k = 16384, groups_limit_k = 65536;
+constexpr std::size_t patch_side_limit_k = 64;
 
 /** Absent counts as `missing`; anything but decimal digits within 64 bits is refused. */
 failure_t read_count(checkpoint_t const &checkpoint, char const *key, std::optional<std::uint64_t> missing,
@@ -76,6 +77,16 @@ std::size_t leading_extent(checkpoint_t const &checkpoint, std::string_view name
     return tensor && tensor->rank ? tensor->shape[0] : 0;
 }
 
+/** The entry is there where any of its tensors is; `check_tensor` then asks for the others. */
+failure_t read_image(checkpoint_t const &checkpoint, image_entry_t &image) noexcept {
+    if (!checkpoint.find("image.projection.weight") && !checkpoint.find("image.projection.bias") &&
+        !checkpoint.find("image.mask"))
+        return {};
+    if (failure_t const failure = read_size(checkpoint, "image.patch_side", 16, image.patch_side)) return failure;
+    if (failure_t const failure = read_size(checkpoint, "image.channels", 4, image.channels)) return failure;
+    return check_range("image.patch_side", image.patch_side, 1, patch_side_limit_k);
+}
+
 /** A head is there where any of its tensors is; `check_tensor` then asks for the others. */
 failure_t read_heads(checkpoint_t const &checkpoint, model_options_t &options) noexcept {
     std::size_t promised = 0;
@@ -106,6 +117,11 @@ failure_t check_options(model_options_t const &options) noexcept {
     if (failure_t const failure = check_range("context", geometry.context, 1, context_limit_k)) return failure;
     if (failure_t const failure = check_range("token_width", options.token_width, 0, token_width_limit_k))
         return failure;
+    if (image_entry_t const &image = options.image) {
+        if (failure_t const failure = check_range("image.patch_side", image.patch_side, 1, patch_side_limit_k))
+            return failure;
+        if (failure_t const failure = check_range("image.channels", image.channels, 3, 4)) return failure;
+    }
     for (std::size_t const groups :
          {options.choice_groups, options.contrastive_groups, options.late_interaction_groups})
         if (failure_t const failure = check_range("temperature_groups", groups, 0, groups_limit_k)) return failure;
@@ -119,6 +135,7 @@ failure_t read_options(checkpoint_t const &checkpoint, model_options_t &options)
     if (failure_t const failure = read_size(checkpoint, "hidden", std::nullopt, geometry.hidden)) return failure;
     if (failure_t const failure = read_size(checkpoint, "depth", std::nullopt, geometry.depth)) return failure;
     if (failure_t const failure = read_size(checkpoint, "context", std::nullopt, geometry.context)) return failure;
+    if (failure_t const failure = read_image(checkpoint, read.image)) return failure;
     if (failure_t const failure = read_heads(checkpoint, read)) return failure;
     if (failure_t const failure = check_options(read)) return failure;
     failure_t first;
@@ -158,7 +175,9 @@ failure_t begin_model(checkpoint_writer_t &writer, std::string_view path, model_
         explicit decimal_t(std::uint64_t value) noexcept { std::snprintf(text, sizeof(text), "%llu", wide_t(value)); }
     };
     decimal_t const version(checkpoint_version_k), hidden(options.geometry.hidden), depth(options.geometry.depth),
-        context(options.geometry.context), token_width(options.token_width), step(notes.step), seed(notes.seed);
+        context(options.geometry.context), token_width(options.token_width), step(notes.step), seed(notes.seed),
+        patch_side(options.image.patch_side), channels(options.image.channels);
+    metadata_entry_t const image[] = {{"image.patch_side", patch_side.text}, {"image.channels", channels.text}};
     metadata_entry_t const fixed[] = {
         {"format", "uform"},
         {"version", version.text},
@@ -173,9 +192,12 @@ failure_t begin_model(checkpoint_writer_t &writer, std::string_view path, model_
         {"prefix.document", notes.prefix_document},
     };
     buffer_t<metadata_entry_t> metadata;
-    if (!metadata.resize(std::size(fixed) + notes.more.size()))
+    std::span<metadata_entry_t const> const entries(image, options.image ? std::size(image) : 0);
+    if (!metadata.resize(std::size(fixed) + entries.size() + notes.more.size()))
         return fail(uform_status_out_of_memory_k, "no memory for a checkpoint's header");
-    std::copy(notes.more.begin(), notes.more.end(), std::copy(std::begin(fixed), std::end(fixed), metadata.begin()));
+    metadata_entry_t *next = std::copy(std::begin(fixed), std::end(fixed), metadata.begin());
+    next = std::copy(entries.begin(), entries.end(), next);
+    std::copy(notes.more.begin(), notes.more.end(), next);
     return writer.begin(path, layouts.span(), metadata.span());
 }
 

@@ -146,7 +146,8 @@ failure_t same_run(checkpoint_t const &checkpoint, model_options_t const &saved,
     if (notes.objective != objective) return refuse_resume("objective", notes.objective, objective);
     if (failure_t const failure = same_terms(checkpoint, asked)) return failure;
     // Heads come last: where their weight differs too, that is the better answer.
-    size_row_t const heads[] = {{"late_interaction.width", saved.token_width, model.token_width},
+    size_row_t const heads[] = {{"image.patch_side", saved.image.patch_side, model.image.patch_side},
+                                {"late_interaction.width", saved.token_width, model.token_width},
                                 {"choices.temperature_groups", saved.choice_groups, model.choice_groups},
                                 {"contrastive.temperature_groups", saved.contrastive_groups, model.contrastive_groups}};
     return same_sizes(heads);

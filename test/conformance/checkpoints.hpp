@@ -56,6 +56,15 @@ struct checkpoint_t {
         if (choice_groups) tensors.push_back({"choices.inverse_temperatures", "F32", {choice_groups}});
     }
 
+    /** An image entry: patches of `side` pixels on a side. */
+    checkpoint_t &with_images(std::size_t side = 16, std::size_t channels = 4) {
+        tensors.push_back({"image.projection.weight", "BF16", {128, channels * side * side}});
+        tensors.push_back({"image.projection.bias", "BF16", {128}});
+        tensors.push_back({"image.mask", "BF16", {128}});
+        metadata["image.patch_side"] = std::to_string(side), metadata["image.channels"] = std::to_string(channels);
+        return *this;
+    }
+
     tensor_t &operator[](std::string const &name) {
         for (tensor_t &tensor : tensors)
             if (tensor.name == name) return tensor;

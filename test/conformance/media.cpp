@@ -1,6 +1,6 @@
 /**
  *  @file media.cpp
- *  @brief The verbs over images, clips and recordings: this version encodes text alone, and says so.
+ *  @brief Verbs this version does not have, and those over pictures with a model of texts alone: all say so.
  */
 #include "encoding.hpp"
 

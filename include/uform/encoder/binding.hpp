@@ -23,6 +23,9 @@ bool bind_tensor(tower_tensors_t<matrix_, scale_> &tensors, tensor_spec_t const 
     };
     static constexpr field_t fields[] = {
         {"text.embedding", &tower::embedding, nullptr},
+        {"image.projection.weight", &tower::image_projection, nullptr},
+        {"image.projection.bias", &tower::image_bias, nullptr},
+        {"image.mask", &tower::image_mask, nullptr},
         {"pool.query", &tower::pool_query, nullptr},
         {"pool.hidden", &tower::pool_hidden, nullptr},
         {"pool.output", &tower::pool_output, nullptr},

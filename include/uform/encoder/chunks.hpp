@@ -7,6 +7,7 @@
  */
 #pragma once
 #include <algorithm>
+#include <span>
 
 #include <uform/utilities/executor.hpp>
 
@@ -39,7 +40,13 @@ class chunks_t {
     /** Calls `body(chunk, lane)` for every chunk, its scratch rewound after each; answers the first item's failure. */
     template <typename body_>
     failure_t run(executor_t &executor, body_ const &body) noexcept {
+        return run(executor, body, [](std::span<chunk_t const>) { return failure_t {}; });
+    }
+    /** The same, where `prepare(chunks)` first sees what the wide lane will take; it may deal. */
+    template <typename body_, typename prepare_>
+    failure_t run(executor_t &executor, body_ const &body, prepare_ const &prepare) noexcept {
         if (!plan(executor)) return fail(uform_status_out_of_memory_k, "memory for the batch's plan is out");
+        if (failure_t const failure = prepare(std::span<chunk_t const>(chunks_, wide_))) return failure;
         for (std::size_t i = 0; i < wide_; ++i) {
             lane_t &lane = executor.wide_lane();
             {

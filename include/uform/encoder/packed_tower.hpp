@@ -14,6 +14,7 @@ namespace uform {
 /** What of a tower is laid out, and how. */
 struct tower_layout_t {
     std::size_t token_width = 0;
+    std::size_t patch_values = 0;                      // of one image patch
     bool with_transposes = false;                      // for backwards, which bf16 alone can do
     uform_scalar_t block_scalar = uform_scalar_bf16_k; // of the blocks' matrices: bf16 or e4m3
     domains_t domains = {};                            // where the weights should lie
@@ -97,6 +98,10 @@ class packed_tower_t {
                    tower_layout_t const &layout) noexcept {
         std::size_t const hidden = geometry.hidden, inner = geometry.inner();
         weights.embedding = place<narrow_t>(vocabulary_k * hidden);
+        if (masters.image_projection) {
+            weights.patches.projection = place_packed(kit, hidden, layout.patch_values);
+            weights.patches.bias = place<narrow_t>(hidden);
+        }
         for (auto &block : weights.blocks) {
             block.attention_norm = place<wide_t>(hidden), block.mlp_norm = place<wide_t>(hidden);
             place_pair(kit, 3 * hidden, hidden, block.qkv, block.qkv_transposed, layout.block_scalar);
@@ -122,6 +127,10 @@ class packed_tower_t {
     void pack_outside(kit_ const &kit, masters_t<wide_t> const &masters) noexcept {
         std::size_t const hidden = weights.geometry.hidden;
         copy(masters.embedding, weights.embedding, vocabulary_k * hidden);
+        if (masters.image_projection) {
+            kit.pack(masters.image_projection, 0, hidden, weights.patches.projection);
+            copy(masters.image_bias, weights.patches.bias, hidden);
+        }
         copy(masters.norm, weights.norm, hidden);
         for (std::size_t i = 0; i < hidden; ++i)
             const_cast<wide_t *>(weights.pool.query)[i] = widen(masters.pool_query[i]);

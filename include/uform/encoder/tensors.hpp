@@ -27,6 +27,8 @@ struct block_tensors_t {
 template <typename matrix_, typename scale_>
 struct tower_tensors_t {
     matrix_ embedding {};                              // [258, hidden]
+    matrix_ image_projection {};                       // [hidden, patch values], null where there is no image entry
+    matrix_ image_bias {}, image_mask {};              // [hidden], null likewise
     buffer_t<block_tensors_t<matrix_, scale_>> blocks; // [depth]
     scale_ norm {};                                    // [hidden]
     matrix_ pool_query {};                             // [hidden]

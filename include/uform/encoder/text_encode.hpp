@@ -3,32 +3,13 @@
  *  @brief A batch of texts through a model: chunks of whole items, each walked from bytes to landed rows.
  */
 #pragma once
-#include <uform/encoder/chunks.hpp>
-#include <uform/encoder/model.hpp>
+#include <uform/encoder/landing.hpp>
 #include <uform/utilities/arguments.hpp>
-#include <uform/utilities/rows.hpp>
 
 namespace uform {
 
-/** Where one surface lands; null data where nobody asked for it. */
-struct surface_t {
-    std::byte *data = nullptr;
-    std::size_t columns = 0;
-    std::size_t stride_bytes = 0;
-
-    explicit operator bool() const noexcept { return data != nullptr; }
-    void *row(std::size_t i) const noexcept { return data + i * stride_bytes; }
-};
-
-struct text_encode_job_t {
-    model_t const *model = nullptr;
+struct text_encode_job_t : encode_job_t {
     tape_t<unsigned char> texts;
-    uform_scalar_t scalar = uform_scalar_f32_k; // what every surface lands as
-    surface_t embeddings;                       // [count, dimensions]
-    surface_t states;                           // [tokens, hidden]
-    surface_t token_vectors;                    // [tokens, token_width]
-    std::size_t const *token_offsets = nullptr; // [count + 1], of the states
-    uform_progress_t progress {};
 
     std::size_t count() const noexcept { return texts.size(); }
 };

@@ -8,6 +8,7 @@
 #pragma once
 #include <uform/encoder/batch.hpp>
 #include <uform/encoder/block.hpp>
+#include <uform/encoder/entry.hpp>
 #include <uform/encoder/heads.hpp>
 
 namespace uform {
@@ -17,6 +18,7 @@ template <typename wide_>
 struct tower_weights_t {
     geometry_t geometry;
     narrow_t<wide_> const *embedding = nullptr; // [258, hidden]
+    patch_entry_t<wide_> patches;               // empty where there is no image entry
     buffer_t<block_weights_t<wide_>> blocks;    // [depth]
     wide_ const *norm = nullptr;                // [hidden]
     pool_weights_t<wide_> pool {};
@@ -47,17 +49,30 @@ struct states_t {
     }
 };
 
-/** Text enters, passes every block and the final norm. */
-template <typename kit_, typename wide_ = typename kit_::wide_t>
-void tower_forward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const &weights,
-                   text_batch_t<wide_> const &batch, residuals_t<wide_> const &residuals,
+/** Arrow 3 of texts: a row of the table per byte. */
+template <typename kit_, typename wide_>
+void enter(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const &weights, text_batch_t<wide_> const &batch,
+           wide_ *x) noexcept {
+    kit.gather_bytes(lane, batch.items.tokens(), weights.geometry.hidden, batch.ids, weights.embedding, x);
+}
+/** Arrow 3 of pictures: a projection of each patch. */
+template <typename kit_, typename wide_>
+void enter(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const &weights, patch_batch_t<wide_> const &batch,
+           wide_ *x) noexcept {
+    project_patches(kit, lane, weights.patches, batch, x);
+}
+
+/** Items of one modality enter, pass every block and the final norm. */
+template <typename kit_, typename batch_, typename wide_ = typename kit_::wide_t>
+void tower_forward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const &weights, batch_ const &batch,
+                   residuals_t<wide_> const &residuals,
                    states_t<wide_> const &out) noexcept {
     geometry_t const &geometry = weights.geometry;
     std::size_t const tokens = batch.items.tokens();
     scratch_scope_t scope(lane);
     block_stash_t<wide_> stash;
     if (!stash.claim(lane, geometry, tokens)) return;
-    kit.gather_bytes(lane, tokens, geometry.hidden, batch.ids, weights.embedding, residuals.input(0));
+    enter(kit, lane, weights, batch, residuals.input(0));
     block_items_t<wide_> const items {batch.items, batch.rotary};
     for (std::size_t block = 0; block < geometry.depth; ++block) {
         stash.middle = residuals.input(block + 1); // the block's output is added onto it in place

@@ -19,9 +19,19 @@ namespace uform {
 
 inline constexpr std::uint64_t checkpoint_version_k = 4;
 
+/** How pictures become tokens; a zero side means that the entry is absent. */
+struct image_entry_t {
+    std::size_t patch_side = 0; // pixels
+    std::size_t channels = 0;   // of a pixel: RGB, or premultiplied RGB and alpha
+
+    explicit operator bool() const noexcept { return patch_side != 0; }
+    std::size_t patch_values() const noexcept { return channels * patch_side * patch_side; }
+};
+
 /** What a model is made of; a zero means that the head is absent. */
 struct model_options_t {
     geometry_t geometry;
+    image_entry_t image;
     std::size_t token_width = 0; // columns of a token vector
     bool decoder = false;
     std::size_t choice_groups = 0;           // temperature groups of choices
@@ -30,13 +40,14 @@ struct model_options_t {
 };
 
 enum class tensor_role_t : std::uint8_t {
-    embedding_k,               // rows looked up by a byte's value
+    embedding_k,               // rows that enter the tower as they are: a byte's, or a MASK
     qkv_k,                     // a linear weight whose rows are q heads, k heads, v heads
     linear_k,                  // any other linear weight
     norm_k,                    // scales of an rmsnorm
     pool_query_k,
     pool_output_k,             // the linear weight that starts at zero
     bias_k,
+    entry_bias_k,              // of a projection into the tower
     inverse_temperature_k,     // per group
     log_inverse_temperature_k, // per group
     pair_bias_k,               // per group, added to a pair's logit

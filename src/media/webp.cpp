@@ -1,0 +1,111 @@
+/**
+ *  @file webp.cpp
+ *  @brief WebP by libwebp: still pictures whole, and of an animation its first frame on its canvas.
+ */
+#include <algorithm>
+
+#include <webp/decode.h>
+
+#include <uform/utilities/buffer.hpp>
+
+#include "formats.hpp"
+
+namespace uform {
+namespace {
+
+failure_t refuse(VP8StatusCode status) noexcept {
+    switch (status) {
+    case VP8_STATUS_USER_ABORT: // of rows, which have no memory to be made in: nobody else here stops it
+    case VP8_STATUS_OUT_OF_MEMORY:
+        return fail(uform_status_out_of_memory_k, "memory for decoding a WebP is out");
+    case VP8_STATUS_NOT_ENOUGH_DATA:
+        return fail(uform_status_malformed_k, "the WebP is cut short");
+    case VP8_STATUS_UNSUPPORTED_FEATURE:
+        return fail(uform_status_unsupported_layout_k, "a WebP of this kind is not read");
+    default:
+        return fail(uform_status_malformed_k, "the WebP is damaged", "status %d", int(status));
+    }
+}
+
+/** A decoded picture, freed with its owner. */
+class webp_pixels_t {
+    WebPDecoderConfig config_ {};
+    failure_t failure_;
+
+  public:
+    webp_pixels_t(file_t file, std::size_t channels) noexcept {
+        if (!WebPInitDecoderConfig(&config_)) {
+            failure_ = fail(uform_status_unsupported_k, "libwebp is not the one built against");
+            return;
+        }
+        config_.output.colorspace = channels == 4 ? MODE_RGBA : MODE_RGB;
+        VP8StatusCode status = WebPDecode(file.data(), file.size(), &config_);
+        if (status == VP8_STATUS_BITSTREAM_ERROR) // which is also what a lack of memory within alpha is called: again
+            status = WebPDecode(file.data(), file.size(), &config_);
+        if (status != VP8_STATUS_OK) failure_ = refuse(status);
+    }
+    webp_pixels_t(webp_pixels_t const &) = delete;
+    webp_pixels_t &operator=(webp_pixels_t const &) = delete;
+    ~webp_pixels_t() noexcept { WebPFreeDecBuffer(&config_.output); }
+
+    failure_t const &failure() const noexcept { return failure_; }
+    std::size_t width() const noexcept { return std::size_t(config_.output.width); }
+    std::size_t height() const noexcept { return std::size_t(config_.output.height); }
+    std::uint8_t const *row(std::size_t y) const noexcept {
+        return config_.output.u.RGBA.rgba + y * std::size_t(config_.output.u.RGBA.stride);
+    }
+};
+
+failure_t decode_still(file_t file, image_header_t const &header, row_sink_t sink) noexcept {
+    webp_pixels_t const pixels(file, header.channels);
+    if (pixels.failure()) return pixels.failure();
+    if (pixels.width() != header.width || pixels.height() != header.height)
+        return fail(uform_status_malformed_k, "the WebP's picture is not of its header's size");
+    for (std::size_t y = 0; y < header.height; ++y)
+        if (!sink(pixels.row(y))) return decoding_stopped();
+    return {};
+}
+
+/** The first frame on a canvas of nothing. */
+failure_t decode_first_frame(file_t file, image_header_t const &header, row_sink_t sink) noexcept {
+    webp_frame_t const frame = first_webp_frame(file);
+    if (!is_whole_webp(file)) return refuse(VP8_STATUS_NOT_ENOUGH_DATA);
+    if (frame.content.empty() || frame.left + frame.width > header.width || frame.top + frame.height > header.height)
+        return fail(uform_status_malformed_k, "the animated WebP's first frame is missing or beyond its canvas");
+    WebPBitstreamFeatures features;
+    VP8StatusCode const status = WebPGetFeatures(frame.content.data(), frame.content.size(), &features);
+    if (status != VP8_STATUS_OK) return refuse(status);
+    if (std::size_t(features.width) != frame.width || std::size_t(features.height) != frame.height)
+        return fail(uform_status_malformed_k, "the animated WebP's first frame is not of its own size");
+    buffer_t<std::uint8_t> row;
+    if (!row.resize(header.width * 4)) return refuse(VP8_STATUS_OUT_OF_MEMORY);
+    webp_pixels_t const pixels(frame.content, 4);
+    if (pixels.failure()) return pixels.failure();
+    for (std::size_t y = 0; y < header.height; ++y) {
+        bool const beside = y < frame.top || y - frame.top >= frame.height;
+        std::fill(row.begin(), row.end(), std::uint8_t(0));
+        if (!beside) std::copy_n(pixels.row(y - frame.top), frame.width * 4, row.data() + frame.left * 4);
+        if (!sink(row.data())) return decoding_stopped();
+    }
+    return {};
+}
+
+} // namespace
+
+failure_t read_webp_header(file_t file, image_header_t &header) noexcept {
+    WebPBitstreamFeatures features;
+    VP8StatusCode const status = WebPGetFeatures(file.data(), file.size(), &features);
+    if (status != VP8_STATUS_OK) return refuse(status);
+    header.width = std::size_t(features.width), header.height = std::size_t(features.height);
+    header.channels = features.has_alpha || features.has_animation ? 4 : 3;
+    return {};
+}
+
+failure_t decode_webp(file_t file, image_header_t const &header, row_sink_t sink) noexcept {
+    WebPBitstreamFeatures features;
+    VP8StatusCode const status = WebPGetFeatures(file.data(), file.size(), &features);
+    if (status != VP8_STATUS_OK) return refuse(status);
+    return features.has_animation ? decode_first_frame(file, header, sink) : decode_still(file, header, sink);
+}
+
+} // namespace uform

@@ -1,0 +1,147 @@
+/**
+ *  @file pictures.cpp
+ *  @brief From files or pixels to the values of patches.
+ */
+#include "pictures.hpp"
+
+namespace uform {
+namespace {
+
+failure_t out_of_memory() noexcept {
+    return fail(uform_status_out_of_memory_k, "memory for decoding a picture is out");
+}
+
+/**
+ *  Where a cell's first value lies among the patches: the sum of an offset for its row in the file and one for its
+ *  column. Of an upright picture the row decides how far down it lies; of one that was turned, how far across.
+ */
+class placement_t {
+    image_entry_t entry_;
+    patch_grid_t grid_;
+    orientation_t orientation_;
+
+  public:
+    placement_t(image_entry_t entry, patch_grid_t grid, orientation_t orientation) noexcept
+        : entry_(entry), grid_(grid), orientation_(orientation) {}
+
+    std::size_t stored_rows() const noexcept { return orientation_.transposes() ? across() : down(); }
+    std::size_t stored_columns() const noexcept { return orientation_.transposes() ? down() : across(); }
+    std::size_t of_row(std::size_t row) const noexcept {
+        bool const backwards = orientation_.number == 3 || orientation_.number == 4 || orientation_.number == 6 ||
+                               orientation_.number == 7;
+        std::size_t const at = backwards ? stored_rows() - 1 - row : row;
+        return orientation_.transposes() ? of_x(at) : of_y(at);
+    }
+    std::size_t of_column(std::size_t column) const noexcept {
+        bool const backwards = orientation_.number == 2 || orientation_.number == 3 || orientation_.number == 7 ||
+                               orientation_.number == 8;
+        std::size_t const at = backwards ? stored_columns() - 1 - column : column;
+        return orientation_.transposes() ? of_y(at) : of_x(at);
+    }
+
+  private:
+    std::size_t down() const noexcept { return grid_.rows * entry_.patch_side; }
+    std::size_t across() const noexcept { return grid_.columns * entry_.patch_side; }
+    std::size_t of_y(std::size_t y) const noexcept {
+        return y / entry_.patch_side * grid_.columns * entry_.patch_values() +
+               y % entry_.patch_side * entry_.patch_side;
+    }
+    std::size_t of_x(std::size_t x) const noexcept {
+        return x / entry_.patch_side * entry_.patch_values() + x % entry_.patch_side;
+    }
+};
+
+/** One picture on its way into patches [tokens, channel, row, column]. */
+class patch_writer_t {
+    image_entry_t entry_;
+    placement_t placement_;
+    resampling_t shape_;
+    resampler_t resampler_;
+    buffer_t<std::size_t> columns_; // [stored columns]: offsets
+    bf16_t *patches_;
+    std::size_t limit_; // values of all patches
+
+  public:
+    patch_writer_t(image_entry_t entry, image_header_t const &header, patch_grid_t grid, std::size_t tokens,
+                   bf16_t *patches) noexcept
+        : entry_(entry), placement_(entry, grid, header.orientation), patches_(patches),
+          limit_(tokens * entry.patch_values()) {
+        shape_.width = header.width, shape_.height = header.height, shape_.channels = header.channels;
+        shape_.columns = placement_.stored_columns(), shape_.rows = placement_.stored_rows();
+    }
+    /** Rows may come at the smallest scale that leaves two of their pixels to a cell, either way. */
+    std::size_t reduce() noexcept {
+        for (std::size_t scale = 8; scale > 1 && shape_.reduction == 1; scale /= 2)
+            if (shape_.width / scale >= 2 * shape_.columns && shape_.height / scale >= 2 * shape_.rows)
+                shape_.reduction = scale;
+        return shape_.reduction;
+    }
+    [[nodiscard]] bool start() noexcept {
+        if (!columns_.resize(shape_.columns)) return false;
+        for (std::size_t column = 0; column < shape_.columns; ++column) columns_[column] = placement_.of_column(column);
+        return resampler_.start(shape_, {[](void *self, std::size_t row, double const *values) noexcept {
+                                             static_cast<patch_writer_t *>(self)->place(row, values);
+                                         },
+                                         this});
+    }
+    void take(std::uint8_t const *row) noexcept { resampler_.take(row); }
+
+  private:
+    void place(std::size_t row, double const *values) noexcept {
+        std::size_t const from = placement_.of_row(row), plane = entry_.patch_side * entry_.patch_side;
+        bf16_t const opaque = round_to_bf16(1.0f);
+        for (std::size_t column = 0; column < shape_.columns; ++column, values += shape_.channels) {
+            std::size_t const at = from + columns_[column];
+            if (at >= limit_) continue; // the context cuts this patch
+            for (std::size_t c = 0; c < entry_.channels; ++c)
+                patches_[at + c * plane] = c < shape_.channels ? round_to_bf16(float(values[c] / 127.5 - 1.0)) : opaque;
+        }
+    }
+};
+
+} // namespace
+
+bool pictures_t::claim(executor_t &executor) noexcept {
+    headers_ = executor.wide_lane().claim<image_header_t>(items_.size() + 1);
+    grids_ = executor.wide_lane().claim<patch_grid_t>(items_.size() + 1);
+    return headers_ && grids_;
+}
+
+failure_t pictures_t::measure_files(uform_limits_t const &limits, executor_t &executor) noexcept {
+    are_files_ = true;
+    if (!claim(executor)) return out_of_memory();
+    return executor.deal(items_.size(), [&](std::size_t item, lane_t &lane) {
+        image_header_t &header = headers_[item] = {};
+        failure_t failure = read_image_header(items_[item], limits, header);
+        if (failure) return failure.item = item, lane.fail(failure);
+        grids_[item] = patch_grid_of(header.upright_height(), header.upright_width(), entry_.patch_side);
+    });
+}
+
+failure_t pictures_t::measure_pixels(std::size_t const *heights, std::size_t const *widths,
+                                     executor_t &executor) noexcept {
+    if (!claim(executor)) return out_of_memory();
+    for (std::size_t item = 0; item < items_.size(); ++item) {
+        image_header_t &header = headers_[item] = {};
+        header.width = widths[item], header.height = heights[item];
+        grids_[item] = patch_grid_of(header.height, header.width, entry_.patch_side);
+    }
+    return {};
+}
+
+failure_t pictures_t::fill(std::size_t item, std::size_t tokens, bf16_t *patches) const noexcept {
+    image_header_t const &header = headers_[item];
+    patch_writer_t writer(entry_, header, grids_[item], tokens, patches);
+    std::size_t const reduction = are_files_ && can_reduce(header.format) ? writer.reduce() : 1;
+    if (!writer.start()) return out_of_memory();
+    row_sink_t const sink {[](void *self, std::uint8_t const *row) noexcept {
+                               static_cast<patch_writer_t *>(self)->take(row);
+                               return true;
+                           },
+                           &writer};
+    if (are_files_) return decode_image(items_[item], header, reduction, sink);
+    for (std::size_t row = 0; row < header.height; ++row) sink(items_[item].data() + row * header.width * 3);
+    return {};
+}
+
+} // namespace uform

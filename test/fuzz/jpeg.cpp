@@ -1,0 +1,9 @@
+/**
+ *  @file jpeg.cpp
+ *  @brief libFuzzer's entry to the reader of JPEG files.
+ */
+#include "picture.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const *data, std::size_t size) {
+    return uform_fuzz::attack(data, size, uform::image_format_t::jpeg_k);
+}
