@@ -1,0 +1,16 @@
+//! The crate through its public face, against whichever library is linked: the engine, or the stub by feature.
+
+#[path = "suite/deferred.rs"]
+mod deferred;
+#[path = "suite/golden.rs"]
+mod golden;
+#[path = "suite/lifetimes.rs"]
+mod lifetimes;
+#[path = "suite/reference.rs"]
+mod reference;
+#[path = "suite/statuses.rs"]
+mod statuses;
+#[path = "suite/support.rs"]
+mod support;
+#[path = "suite/training.rs"]
+mod training;
