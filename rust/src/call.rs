@@ -127,23 +127,24 @@ struct State<C: ?Sized> {
     call: UnsafeCell<C>,
 }
 
-/// A submitted call. It owns the inputs that the library reads, and borrows the model, the executor and the arena.
+/// A submitted call. It owns the inputs that the library reads, borrows the model and the executor for `'r`, and the
+/// arena as `T` does.
 ///
 /// [`wait`](Self::wait) blocks without spinning; `.await` polls, so that other tasks run meanwhile. Dropping it waits.
 /// Leaking it is safe: what it names waits for the call before it is freed.
 #[must_use = "dropping a deferred call waits for it"]
-pub struct Deferred<'a, T> {
+pub struct Deferred<'r, T> {
     state: NonNull<State<dyn Call<Output = T>>>,
-    borrowed: PhantomData<&'a mut ()>,
+    borrowed: PhantomData<&'r ()>,
 }
 
 // What crosses threads is gathered data, a handler that is `Send`, and `T`; the executor is not touched any more.
 unsafe impl<T: Send> Send for Deferred<'_, T> {}
 
-impl<'a, T> Deferred<'a, T> {
+impl<'r, T> Deferred<'r, T> {
     /// # Safety
     ///
-    /// Whatever the call or the handler borrow, other than for `'a`, lives for ever: `Accepts` saw to that.
+    /// Whatever the call or the handler borrow, other than what `T` does, lives for ever: `Accepts` saw to that.
     unsafe fn submit<C>(call: C, progress: Option<Progress<'_>>, executor: &Executor) -> Result<Self>
     where
         C: Call<Output = T>,
@@ -231,7 +232,7 @@ impl<T> std::fmt::Debug for Deferred<'_, T> {
 
 /// What `.await` polls. The library has no wake-up to offer, so each poll asks to be polled again.
 #[derive(Debug)]
-pub struct DeferredFuture<'a, T>(Option<Deferred<'a, T>>);
+pub struct DeferredFuture<'r, T>(Option<Deferred<'r, T>>);
 
 impl<T> Future for DeferredFuture<'_, T> {
     type Output = Result<T>;
@@ -247,9 +248,9 @@ impl<T> Future for DeferredFuture<'_, T> {
     }
 }
 
-impl<'a, T> IntoFuture for Deferred<'a, T> {
+impl<'r, T> IntoFuture for Deferred<'r, T> {
     type Output = Result<T>;
-    type IntoFuture = DeferredFuture<'a, T>;
+    type IntoFuture = DeferredFuture<'r, T>;
 
     fn into_future(self) -> Self::IntoFuture {
         DeferredFuture(Some(self))
@@ -266,16 +267,10 @@ mod sealed {
 /// What a verb is called on: it decides where the verb runs and how it completes.
 pub trait Receiver: sealed::Sealed {
     /// What a verb answers: its output, or a [`Deferred`] of it.
-    type Answer<'a, T: 'a>
-    where
-        Self: 'a;
+    type Answer<T>;
 
     #[doc(hidden)]
-    fn run<'a, C>(&self, call: C, progress: Option<Progress<'_>>) -> Result<Self::Answer<'a, C::Output>>
-    where
-        C: Call,
-        C::Output: 'a,
-        Self: 'a;
+    fn run<C: Call>(&self, call: C, progress: Option<Progress<'_>>) -> Result<Self::Answer<C::Output>>;
 }
 
 /// A receiver whose verbs block on an executor, and fail as [`Status::Contended`] while another call holds it.
@@ -293,45 +288,25 @@ pub struct DeferredOn<'r, R> {
 }
 
 impl Receiver for crate::Model {
-    type Answer<'a, T: 'a> = T;
+    type Answer<T> = T;
 
-    fn run<'a, C>(&self, call: C, progress: Option<Progress<'_>>) -> Result<C::Output>
-    where
-        C: Call,
-        C::Output: 'a,
-    {
+    fn run<C: Call>(&self, call: C, progress: Option<Progress<'_>>) -> Result<C::Output> {
         run_here(call, progress, ptr::null_mut())
     }
 }
 
 impl<R> Receiver for On<'_, R> {
-    type Answer<'a, T: 'a>
-        = T
-    where
-        Self: 'a;
+    type Answer<T> = T;
 
-    fn run<'a, C>(&self, call: C, progress: Option<Progress<'_>>) -> Result<C::Output>
-    where
-        C: Call,
-        C::Output: 'a,
-        Self: 'a,
-    {
+    fn run<C: Call>(&self, call: C, progress: Option<Progress<'_>>) -> Result<C::Output> {
         run_here(call, progress, self.executor.handle)
     }
 }
 
-impl<R> Receiver for DeferredOn<'_, R> {
-    type Answer<'a, T: 'a>
-        = Deferred<'a, T>
-    where
-        Self: 'a;
+impl<'r, R> Receiver for DeferredOn<'r, R> {
+    type Answer<T> = Deferred<'r, T>;
 
-    fn run<'a, C>(&self, call: C, progress: Option<Progress<'_>>) -> Result<Deferred<'a, C::Output>>
-    where
-        C: Call,
-        C::Output: 'a,
-        Self: 'a,
-    {
+    fn run<C: Call>(&self, call: C, progress: Option<Progress<'_>>) -> Result<Deferred<'r, C::Output>> {
         // Every verb asks `Self: Accepts` of each input and of the config, which here admits what lives for ever alone.
         unsafe { Deferred::submit(call, progress, self.executor) }
     }

@@ -315,10 +315,10 @@ pub trait EncodeVerbs: ModelVerbs {
         outputs: Outputs,
         config: impl Into<TextEncodeConfig<'c>>,
         arena: &'a mut Arena,
-    ) -> Result<Self::Answer<'a, Encoded<'a>>>
+    ) -> Result<Self::Answer<Encoded<'a>>>
     where
         T: Items<u8>,
-        Self: Accepts<T> + Accepts<TextEncodeConfig<'c>> + 'a,
+        Self: Accepts<T> + Accepts<TextEncodeConfig<'c>>,
     {
         let config = config.into();
         let knobs = (config.outputs_scalar, config.stats);
@@ -340,10 +340,10 @@ pub trait EncodeVerbs: ModelVerbs {
         outputs: Outputs,
         config: impl Into<ImageEncodeConfig<'c>>,
         arena: &'a mut Arena,
-    ) -> Result<Self::Answer<'a, Encoded<'a>>>
+    ) -> Result<Self::Answer<Encoded<'a>>>
     where
         T: Items<u8>,
-        Self: Accepts<T> + Accepts<ImageEncodeConfig<'c>> + 'a,
+        Self: Accepts<T> + Accepts<ImageEncodeConfig<'c>>,
     {
         encode_files!(self, files, outputs, config, arena, uform_image_encode_t, uform_image_encode)
     }
@@ -357,11 +357,11 @@ pub trait EncodeVerbs: ModelVerbs {
         outputs: Outputs,
         config: impl Into<ImageEncodePixelsConfig<'c>>,
         arena: &'a mut Arena,
-    ) -> Result<Self::Answer<'a, Encoded<'a>>>
+    ) -> Result<Self::Answer<Encoded<'a>>>
     where
         T: Items<u8>,
         S: AsRef<[usize]>,
-        Self: Accepts<T> + Accepts<S> + Accepts<ImageEncodePixelsConfig<'c>> + 'a,
+        Self: Accepts<T> + Accepts<S> + Accepts<ImageEncodePixelsConfig<'c>>,
     {
         let config = config.into();
         let knobs = (config.outputs_scalar, config.stats);
@@ -389,10 +389,10 @@ pub trait EncodeVerbs: ModelVerbs {
         outputs: Outputs,
         config: impl Into<VideoEncodeConfig<'c>>,
         arena: &'a mut Arena,
-    ) -> Result<Self::Answer<'a, Encoded<'a>>>
+    ) -> Result<Self::Answer<Encoded<'a>>>
     where
         T: Items<u8>,
-        Self: Accepts<T> + Accepts<VideoEncodeConfig<'c>> + 'a,
+        Self: Accepts<T> + Accepts<VideoEncodeConfig<'c>>,
     {
         encode_files!(self, files, outputs, config, arena, uform_video_encode_t, uform_video_encode)
     }
@@ -404,10 +404,10 @@ pub trait EncodeVerbs: ModelVerbs {
         outputs: Outputs,
         config: impl Into<AudioEncodeConfig<'c>>,
         arena: &'a mut Arena,
-    ) -> Result<Self::Answer<'a, Encoded<'a>>>
+    ) -> Result<Self::Answer<Encoded<'a>>>
     where
         T: Items<u8>,
-        Self: Accepts<T> + Accepts<AudioEncodeConfig<'c>> + 'a,
+        Self: Accepts<T> + Accepts<AudioEncodeConfig<'c>>,
     {
         encode_files!(self, files, outputs, config, arena, uform_audio_encode_t, uform_audio_encode)
     }
@@ -420,10 +420,10 @@ pub trait EncodeVerbs: ModelVerbs {
         outputs: Outputs,
         config: impl Into<AudioEncodeSamplesConfig<'c>>,
         arena: &'a mut Arena,
-    ) -> Result<Self::Answer<'a, Encoded<'a>>>
+    ) -> Result<Self::Answer<Encoded<'a>>>
     where
         T: Items<f32>,
-        Self: Accepts<T> + Accepts<AudioEncodeSamplesConfig<'c>> + 'a,
+        Self: Accepts<T> + Accepts<AudioEncodeSamplesConfig<'c>>,
     {
         let config = config.into();
         let knobs = (config.outputs_scalar, config.stats);
@@ -447,11 +447,11 @@ pub trait EncodeVerbs: ModelVerbs {
         choices: C,
         config: impl Into<TextChooseConfig<'c>>,
         arena: &'a mut Arena,
-    ) -> Result<Self::Answer<'a, Tape<'a>>>
+    ) -> Result<Self::Answer<Tape<'a>>>
     where
         T: Items<u8>,
         C: Items<u8>,
-        Self: Accepts<T> + Accepts<C> + Accepts<TextChooseConfig<'c>> + 'a,
+        Self: Accepts<T> + Accepts<C> + Accepts<TextChooseConfig<'c>>,
     {
         let config = config.into();
         let call = Choose {

@@ -729,11 +729,11 @@ pub trait TrainVerbs: Receiver {
         modalities: M,
         contents: T,
         config: TrainerStepConfig<'c, 'a>,
-    ) -> Result<Self::Answer<'a, Option<Rows<'a>>>>
+    ) -> Result<Self::Answer<Option<Rows<'a>>>>
     where
         M: AsRef<[Modality]>,
         T: Items<u8>,
-        Self: Accepts<M> + Accepts<T> + Accepts<TrainerStepConfig<'c, 'a>> + 'a,
+        Self: Accepts<M> + Accepts<T> + Accepts<TrainerStepConfig<'c, 'a>>,
     {
         let contents = contents.into_tape()?;
         let embeddings = crate::encode::NO_ROWS;
@@ -741,9 +741,9 @@ pub trait TrainVerbs: Receiver {
     }
 
     /// Writes the checkpoint that models load and runs resume: `uform_trainer_save`.
-    fn save<'a, 'c>(&self, config: impl Into<TrainerSaveConfig<'c>>) -> Result<Self::Answer<'a, ()>>
+    fn save<'c>(&self, config: impl Into<TrainerSaveConfig<'c>>) -> Result<Self::Answer<()>>
     where
-        Self: Accepts<TrainerSaveConfig<'c>> + 'a,
+        Self: Accepts<TrainerSaveConfig<'c>>,
     {
         let TrainerSaveConfig { path, optimizer, progress } = config.into();
         self.run(Save { trainer: self.trainer(), path, optimizer }, progress)
