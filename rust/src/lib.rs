@@ -12,8 +12,9 @@ mod call;
 mod encode;
 mod inputs;
 mod model;
+#[doc(hidden)]
 #[allow(missing_docs)]
-mod sys;
+pub mod sys;
 mod train;
 mod types;
 

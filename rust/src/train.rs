@@ -1,7 +1,6 @@
 //! Meshes and trainers: `train.h`.
 
 use std::borrow::Cow;
-use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::ControlFlow;
@@ -766,5 +765,4 @@ const _: fn() = || {
     // The library is handed our slices of enums as they are.
     let _: [u8; size_of::<i32>()] = [0; size_of::<Modality>()];
     let _: [u8; size_of::<i32>()] = [0; size_of::<LateInteractionSide>()];
-    let _: *mut c_void = ptr::null_mut();
 };

@@ -1,8 +1,6 @@
 //! Executors, arenas, and what the library says of itself and of the machine.
 
-use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_void};
-use std::marker::PhantomData;
 use std::ptr;
 
 use super::error::{Error, Result, refuse};
@@ -39,14 +37,14 @@ pub(crate) fn run_at_once(verb: impl FnOnce(*mut sys::uform_outcome_t)) -> Resul
 pub struct Executor {
     pub(crate) handle: sys::uform_executor_t,
     pub(crate) on_device: bool,
-    not_sync: PhantomData<Cell<()>>,
 }
 
+// Not `Sync`: two calls at once would contend, and that is a mistake the compiler can see.
 unsafe impl Send for Executor {}
 
 impl Executor {
     const fn of(handle: sys::uform_executor_t, on_device: bool) -> Self {
-        Self { handle, on_device, not_sync: PhantomData }
+        Self { handle, on_device }
     }
 
     /// Starts the threads of a host executor: `uform_executor_for_ram`.

@@ -253,10 +253,43 @@ impl<'a> Tape<'a> {
 mod tests {
     use super::*;
 
-    fn tape(data: &[f32], stride: usize, columns: usize, offsets: &[usize]) -> sys::uform_rows_tape_t {
+    fn tape<'a>(data: &'a [f32], stride: usize, columns: usize, offsets: &'a [usize]) -> RowsTape<'a> {
         let count = *offsets.last().unwrap();
+        let (scalar, items) = (sys::uform_scalar_f32_k, offsets.len() - 1);
         let (data, offsets) = (data.as_ptr().cast(), offsets.as_ptr());
-        sys::uform_rows_tape_t { data, count, columns, stride, scalar: sys::uform_scalar_f32_k, offsets }
+        RowsTape::of(sys::uform_rows_tape_t { data, count, columns, stride, scalar, offsets }, items, false)
+    }
+
+    #[test]
+    fn items_are_rows_between_offsets() {
+        let data = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+        let tape = tape(&data, 8, 2, &[0, 1, 1, 3]);
+        assert_eq!((tape.items(), tape.count(), tape.columns(), tape.scalar()), (3, 3, 2, Scalar::F32));
+        assert_eq!(tape.rows().values::<f32>().unwrap(), data);
+        assert_eq!(tape.item(0).unwrap().values::<f32>().unwrap(), [1.0, 2.0]);
+        assert!(tape.item(1).unwrap().values::<f32>().unwrap().is_empty());
+        assert_eq!(tape.item(2).unwrap().row::<f32>(1).unwrap(), [5.0, 6.0]);
+        assert_eq!(Tape(tape).item::<f32>(2).unwrap(), [3.0, 4.0, 5.0, 6.0]);
+        assert_eq!(tape.item(3).unwrap_err().status, Status::InvalidArgument);
+        assert_eq!(tape.item(2).unwrap().row::<f32>(2).unwrap_err().status, Status::InvalidArgument);
+        assert_eq!(tape.rows().values::<i8>().unwrap_err().status, Status::InvalidArgument);
+    }
+
+    #[test]
+    fn padded_rows_are_read_one_by_one() {
+        let data = [1.0, 2.0, 0.0, 4.0, 5.0];
+        let tape = tape(&data, 12, 2, &[0, 2]);
+        assert_eq!(tape.rows().values::<f32>().unwrap_err().status, Status::ShapeMismatch);
+        assert_eq!(tape.rows().row::<f32>(1).unwrap(), [4.0, 5.0]);
+    }
+
+    #[test]
+    fn device_rows_are_not_read() {
+        let mut rows = tape(&[1.0], 4, 1, &[0, 1]).rows();
+        rows.on_device = true;
+        assert_eq!(rows.values::<f32>().unwrap_err().status, Status::Device);
+        assert_eq!(rows.as_bytes().unwrap_err().status, Status::Device);
+        assert!(!rows.as_ptr().is_null());
     }
 
     #[test]
