@@ -25,26 +25,21 @@ pub type Progress<'c> = &'c mut (dyn FnMut(usize, usize) -> ControlFlow<()> + Se
 
 type Panic = Box<dyn Any + Send>;
 
+/// A handler whose borrow is kept by whoever runs the call.
+type Erased<'c> = NonNull<dyn FnMut(usize, usize) -> ControlFlow<()> + Send + 'c>;
+
 /// A handler while its call runs, and what it panicked with, kept from crossing C's frames.
 struct Handler {
-    handler: Option<NonNull<dyn FnMut(usize, usize) -> ControlFlow<()> + Send>>,
+    handler: Option<Erased<'static>>,
     panic: Option<Panic>,
 }
 
 impl Handler {
     /// The caller keeps the handler borrowed until the call is final.
     fn new(handler: Option<Progress<'_>>) -> Self {
-        let erased = handler.map(|handler| {
-            let handler: NonNull<dyn FnMut(usize, usize) -> ControlFlow<()> + Send + '_> = NonNull::from(handler);
-            // The lifetime alone goes: whoever runs the call holds on to the borrow.
-            unsafe {
-                std::mem::transmute::<
-                    NonNull<dyn FnMut(usize, usize) -> ControlFlow<()> + Send + '_>,
-                    NonNull<dyn FnMut(usize, usize) -> ControlFlow<()> + Send + 'static>,
-                >(handler)
-            }
-        });
-        Self { handler: erased, panic: None }
+        // The lifetime alone goes.
+        let erase = |handler| unsafe { std::mem::transmute::<Erased<'_>, Erased<'static>>(NonNull::from_mut(handler)) };
+        Self { handler: handler.map(erase), panic: None }
     }
 
     fn as_c(this: *mut Self) -> sys::uform_progress_t {
@@ -169,7 +164,9 @@ impl<'r, T> Deferred<'r, T> {
         let state: NonNull<State<dyn Call<Output = T> + '_>> = state;
         // The lifetime alone goes, as for the handler.
         let state = unsafe {
-            std::mem::transmute::<NonNull<State<dyn Call<Output = T> + '_>>, NonNull<State<dyn Call<Output = T>>>>(state)
+            std::mem::transmute::<NonNull<State<dyn Call<Output = T> + '_>>, NonNull<State<dyn Call<Output = T>>>>(
+                state,
+            )
         };
         Ok(Self { state, borrowed: PhantomData })
     }
@@ -196,8 +193,7 @@ impl<'r, T> Deferred<'r, T> {
     /// Takes what a final call left behind.
     fn finish(self) -> Result<T> {
         let this = ManuallyDrop::new(self);
-        let state = unsafe { Box::from_raw(this.state.as_ptr()) };
-        let mut state = state;
+        let mut state = unsafe { Box::from_raw(this.state.as_ptr()) };
         if let Some(panic) = state.handler.get_mut().panic.take() {
             drop(state);
             resume_unwind(panic);

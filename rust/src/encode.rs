@@ -210,9 +210,8 @@ impl Landing {
     }
 
     fn take<'a>(&self) -> Encoded<'a> {
-        let tape = |raw, asked: Outputs| {
-            self.outputs.contains(asked).then(|| RowsTape::of(raw, self.count, self.on_device))
-        };
+        let tape =
+            |raw, asked: Outputs| self.outputs.contains(asked).then(|| RowsTape::of(raw, self.count, self.on_device));
         Encoded {
             embeddings: self.outputs.contains(Outputs::EMBEDDINGS).then(|| Rows::of(self.embeddings, self.on_device)),
             states: tape(self.states, Outputs::STATES),

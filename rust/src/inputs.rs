@@ -182,6 +182,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::needless_borrows_for_generic_args)] // a borrow is one of the forms
     fn every_form_of_a_batch_is_the_same_tape() {
         let expected = (b"onethree".to_vec(), vec![0, 3, 3, 8]);
         assert_eq!(offsets_of(["one", "", "three"]), expected);

@@ -23,7 +23,7 @@ mod layout;
 
 pub use call::{Deferred, DeferredFuture, DeferredOn, On, Progress, Receiver};
 pub use encode::{
-    AudioEncodeConfig, AudioEncodeSamplesConfig, AudioEncodeStats, Encoded, EncodeStats, EncodeVerbs,
+    AudioEncodeConfig, AudioEncodeSamplesConfig, AudioEncodeStats, EncodeStats, EncodeVerbs, Encoded,
     ImageEncodeConfig, ImageEncodePixelsConfig, ImageEncodeStats, Outputs, RerankConfig, TextChooseConfig,
     TextChooseStats, TextEncodeConfig, TextEncodeStats, VideoEncodeConfig, VideoEncodeStats,
 };
@@ -33,9 +33,9 @@ pub use model::{
     ModelLoadVramBufferConfig, ModelLoadVramConfig, ModelVerbs, VideoShape,
 };
 pub use train::{
-    BatchShape, Choices, Contrastive, Edges, LateInteraction, Masking, Mesh, MeshDescription, MeshOptions, Regularizers,
-    Relations, Schedule, TrainVerbs, Trainer, TrainerInitRamConfig, TrainerInitVramConfig, TrainerSaveConfig,
-    TrainerStepConfig, TrainerStepStats,
+    BatchShape, Choices, Contrastive, Edges, LateInteraction, Masking, Mesh, MeshDescription, MeshOptions,
+    Regularizers, Relations, Schedule, TrainVerbs, Trainer, TrainerInitRamConfig, TrainerInitVramConfig,
+    TrainerSaveConfig, TrainerStepConfig, TrainerStepStats,
 };
 pub use types::{
     Arena, BF16, CPUClass, Capabilities, Detail, Element, Error, Executor, F16, GPUClass, GPUDevice,

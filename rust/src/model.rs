@@ -7,9 +7,7 @@ use std::ptr;
 
 use crate::call::{Call, DeferredOn, On, Place, Progress, Receiver, run_here};
 use crate::sys;
-use crate::types::{
-    CPUClass, Executor, GPUClass, Result, Scalar, bytes_of, or_zero, pointer_or_null, run_at_once,
-};
+use crate::types::{CPUClass, Executor, GPUClass, Result, Scalar, bytes_of, or_zero, pointer_or_null, run_at_once};
 
 /// A path as the operating system's own bytes.
 pub(crate) fn path_bytes(path: &Path) -> sys::uform_bytes_view_t {
@@ -400,8 +398,7 @@ pub trait ModelVerbs: Receiver {
         let mut description = std::mem::MaybeUninit::uninit();
         run_at_once(|outcome| {
             let model = self.model().handle;
-            let mut arguments =
-                sys::uform_model_describe_t { model, outcome, description: description.as_mut_ptr() };
+            let mut arguments = sys::uform_model_describe_t { model, outcome, description: description.as_mut_ptr() };
             unsafe { sys::uform_model_describe(&mut arguments) }
         })?;
         Ok(ModelDescription::of(unsafe { description.assume_init_ref() }))

@@ -575,11 +575,28 @@ pub struct TrainerStepStats {
     /// Through the tower in this step.
     pub tokens: usize,
 }
-same_layout!(TrainerStepStats, sys::uform_trainer_step_stats_t {
-    step, learning_rate, loss, contrastive_loss, masked_text_loss, masked_image_loss, masked_video_loss,
-    masked_audio_loss, late_interaction_loss, choices_loss, truncated, dropped, gradient_norm, coding_rate, lipschitz,
-    effective_rank, tokens,
-});
+same_layout!(
+    TrainerStepStats,
+    sys::uform_trainer_step_stats_t {
+        step,
+        learning_rate,
+        loss,
+        contrastive_loss,
+        masked_text_loss,
+        masked_image_loss,
+        masked_video_loss,
+        masked_audio_loss,
+        late_interaction_loss,
+        choices_loss,
+        truncated,
+        dropped,
+        gradient_norm,
+        coding_rate,
+        lipschitz,
+        effective_rank,
+        tokens,
+    }
+);
 
 /// A step beyond its items: `uform_trainer_step_t`. An empty slice leaves a field out.
 #[derive(Default)]
@@ -636,7 +653,11 @@ struct Step<'c, 'a, M, T> {
 }
 
 /// A tape that may be left out, with one item per item of the step.
-fn optional<E: Element>(parts: (&[E], &[usize]), count: usize, message: &'static str) -> Result<sys::uform_tape_view_t> {
+fn optional<E: Element>(
+    parts: (&[E], &[usize]),
+    count: usize,
+    message: &'static str,
+) -> Result<sys::uform_tape_view_t> {
     if parts.1.is_empty() {
         let scalar = sys::uform_scalar_default_k;
         return Ok(sys::uform_tape_view_t { data: ptr::null(), offsets: ptr::null(), scalar });

@@ -1,4 +1,6 @@
 //! The crate through its public face, against whichever library is linked: the engine, or the stub by feature.
+// Errors carry their detail in place, and batches are lent as users lend them.
+#![allow(clippy::result_large_err, clippy::needless_borrows_for_generic_args)]
 
 #[path = "suite/deferred.rs"]
 mod deferred;

@@ -11,9 +11,8 @@ const TEXTS: [&str; 5] = ["Hello, world", "a", "", "über 日本", "0123456789ab
 const CHOICES: [&str; 5] = ["yn", "ABCD", "", "z", "0123456789"];
 
 fn hashed(bytes: &[u8]) -> String {
-    let hash = bytes.iter().fold(0xCBF29CE484222325u64, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x100000001B3)
-    });
+    let hash =
+        bytes.iter().fold(0xCBF29CE484222325u64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100000001B3));
     format!("{hash:016x}")
 }
 
@@ -29,23 +28,26 @@ fn serial_model(path: &std::path::Path) -> Model {
 
 /// A checkpoint with every head of text, as its seed draws it.
 fn draw_checkpoint(executor: &Executor, path: &std::path::Path) -> Result<()> {
-    let trainer = Trainer::init_ram(executor, TrainerInitRamConfig {
-        depth: 1,
-        hidden: 128,
-        batch: BatchShape {
-            max_rows_per_device: 16,
-            max_segments_per_device: 32,
-            max_columns_per_row: 64,
-            max_choices_per_item: 8,
-            ..BatchShape::default()
+    let trainer = Trainer::init_ram(
+        executor,
+        TrainerInitRamConfig {
+            depth: 1,
+            hidden: 128,
+            batch: BatchShape {
+                max_rows_per_device: 16,
+                max_segments_per_device: 32,
+                max_columns_per_row: 64,
+                max_choices_per_item: 8,
+                ..BatchShape::default()
+            },
+            objective: Objective::Contrastive,
+            late_interaction: LateInteraction { weight: 1.0, width: 32, ..LateInteraction::default() },
+            choices: Choices { weight: 1.0, temperature_groups: 2, ..Choices::default() },
+            schedule: Schedule { steps: 10, ..Schedule::default() },
+            seed: 7,
+            ..TrainerInitRamConfig::default()
         },
-        objective: Objective::Contrastive,
-        late_interaction: LateInteraction { weight: 1.0, width: 32, ..LateInteraction::default() },
-        choices: Choices { weight: 1.0, temperature_groups: 2, ..Choices::default() },
-        schedule: Schedule { steps: 10, ..Schedule::default() },
-        seed: 7,
-        ..TrainerInitRamConfig::default()
-    })?;
+    )?;
     trainer.on(executor).save(path)
 }
 
@@ -94,8 +96,11 @@ fn bits_are_those_of_c_on_any_threads() -> Result<()> {
     let first = answer_on(&serial(1)?, false)?;
     if !cfg!(feature = "stub") {
         let kept = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../test/golden/abi.txt")).unwrap();
-        let kept: Answers =
-            kept.lines().filter_map(|line| line.split_once(' ')).map(|(name, hash)| (name.into(), hash.into())).collect();
+        let kept: Answers = kept
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .map(|(name, hash)| (name.into(), hash.into()))
+            .collect();
         assert_eq!(first, kept);
     }
     assert_eq!(answer_on(&serial(2)?, false)?, first);

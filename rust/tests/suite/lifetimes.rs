@@ -35,18 +35,18 @@ fn allocations_in<T>(action: impl FnOnce() -> T) -> (usize, T) {
 }
 
 fn assert_send<T: Send>() {}
-fn assert_sync<T: Sync>() {}
+fn assert_shared<T: Send + Sync>() {}
 
 #[test]
 fn what_crosses_threads() {
     assert_send::<Executor>();
     assert_send::<Deferred<'_, Encoded<'_>>>();
-    (assert_send::<Model>(), assert_sync::<Model>());
-    (assert_send::<Arena>(), assert_sync::<Arena>());
-    (assert_send::<Trainer<'_>>(), assert_sync::<Trainer<'_>>());
-    (assert_send::<Mesh>(), assert_sync::<Mesh>());
-    (assert_send::<Error>(), assert_sync::<Error>());
-    (assert_send::<Encoded<'_>>(), assert_sync::<Encoded<'_>>());
+    assert_shared::<Model>();
+    assert_shared::<Arena>();
+    assert_shared::<Trainer<'_>>();
+    assert_shared::<Mesh>();
+    assert_shared::<Error>();
+    assert_shared::<Encoded<'_>>();
 }
 
 #[test]
@@ -135,7 +135,11 @@ fn ten_thousand_calls_leak_nothing() -> Result<()> {
             on.text_encode(&["one"], Outputs::EMBEDDINGS, config, &mut arena).unwrap_err();
             let deferred = model.deferred(&executor);
             let call = deferred.text_encode(["one"], Outputs::EMBEDDINGS, Scalar::F32, &mut arena)?;
-            if time % 2 == 0 { drop(call) } else { call.wait()?; }
+            if time % 2 == 0 {
+                drop(call)
+            } else {
+                call.wait()?;
+            }
             if time % 100 == 0 {
                 drop((Executor::for_ram(&[], None, 1)?, Arena::new()?, headed()));
             }

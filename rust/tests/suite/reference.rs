@@ -212,30 +212,36 @@ fn media_answer_unsupported() -> Result<()> {
 fn training_needs_gpus_in_vram() -> Result<()> {
     let executor = Executor::for_ram(&[], None, 2)?;
     let folder = Folder::new();
-    let mesh = Mesh::bootstrap(&executor, &MeshOptions {
-        host_domain_index: 0,
-        host_domain_count: 1,
-        directory: Path::new(&folder.0),
-        job: "run-17",
-        ..MeshOptions::default()
-    })?;
-    let trainer = Trainer::init_vram(&executor, TrainerInitVramConfig {
-        mesh: Some(&mesh),
-        depth: 12,
-        hidden: 512,
-        objective: Objective::Joint,
-        batch: BatchShape {
-            max_rows_per_device: 64,
-            max_segments_per_device: 256,
-            max_columns_per_row: 1024,
-            max_bags_per_device: 128,
-            image: ImageShape { patch_side: 16, channels: 0 },
-            ..BatchShape::default()
+    let mesh = Mesh::bootstrap(
+        &executor,
+        &MeshOptions {
+            host_domain_index: 0,
+            host_domain_count: 1,
+            directory: Path::new(&folder.0),
+            job: "run-17",
+            ..MeshOptions::default()
         },
-        schedule: Schedule { steps: 100_000, ..Schedule::default() },
-        seed: 42,
-        ..TrainerInitVramConfig::default()
-    });
+    )?;
+    let trainer = Trainer::init_vram(
+        &executor,
+        TrainerInitVramConfig {
+            mesh: Some(&mesh),
+            depth: 12,
+            hidden: 512,
+            objective: Objective::Joint,
+            batch: BatchShape {
+                max_rows_per_device: 64,
+                max_segments_per_device: 256,
+                max_columns_per_row: 1024,
+                max_bags_per_device: 128,
+                image: ImageShape { patch_side: 16, channels: 0 },
+                ..BatchShape::default()
+            },
+            schedule: Schedule { steps: 100_000, ..Schedule::default() },
+            seed: 42,
+            ..TrainerInitVramConfig::default()
+        },
+    );
     assert_eq!(trainer.unwrap_err().status, Status::Unsupported);
     let description = mesh.describe()?;
     assert_eq!((description.host_domain_index, description.host_domain_count, description.devices), (0, 1, 1));
@@ -247,22 +253,25 @@ fn training_needs_gpus_in_vram() -> Result<()> {
 fn training() -> Result<()> {
     let (executor, folder) = (Executor::for_ram(&[], None, 2)?, Folder::new());
     let mesh = Mesh::bootstrap(&executor, &MeshOptions { job: "run-17", ..MeshOptions::default() })?;
-    let trainer = Trainer::init_ram(&executor, TrainerInitRamConfig {
-        mesh: Some(&mesh),
-        depth: 1,
-        hidden: 128,
-        objective: Objective::Joint,
-        batch: BatchShape {
-            max_rows_per_device: 4,
-            max_segments_per_device: 8,
-            max_columns_per_row: 64,
-            max_bags_per_device: 4,
-            ..BatchShape::default()
+    let trainer = Trainer::init_ram(
+        &executor,
+        TrainerInitRamConfig {
+            mesh: Some(&mesh),
+            depth: 1,
+            hidden: 128,
+            objective: Objective::Joint,
+            batch: BatchShape {
+                max_rows_per_device: 4,
+                max_segments_per_device: 8,
+                max_columns_per_row: 64,
+                max_bags_per_device: 4,
+                ..BatchShape::default()
+            },
+            schedule: Schedule { steps: 100, ..Schedule::default() },
+            seed: 42,
+            ..TrainerInitRamConfig::default()
         },
-        schedule: Schedule { steps: 100, ..Schedule::default() },
-        seed: 42,
-        ..TrainerInitRamConfig::default()
-    })?;
+    )?;
     let modalities = [Modality::Text; 4];
     let contents = ["zwei", "two", "Hund", "dog"];
 

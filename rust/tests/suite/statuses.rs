@@ -154,8 +154,16 @@ fn of_names() {
         }
         assert_eq!("unknown".parse::<T>().unwrap_err().status, INVALID);
     }
-    (all(Status::ALL), all(Scalar::ALL), all(Mood::ALL), all(CPUClass::ALL), all(GPUClass::ALL), all(Modality::ALL));
-    (all(Objective::ALL), all(Negatives::ALL), all(PairLossForm::ALL), all(LateInteractionSide::ALL));
+    all(Status::ALL);
+    all(Scalar::ALL);
+    all(Mood::ALL);
+    all(CPUClass::ALL);
+    all(GPUClass::ALL);
+    all(Modality::ALL);
+    all(Objective::ALL);
+    all(Negatives::ALL);
+    all(PairLossForm::ALL);
+    all(LateInteractionSide::ALL);
     let spelled: Vec<String> = CPUClass::ALL.iter().map(ToString::to_string).collect();
     assert_eq!(spelled[..4], ["serial", "intel-haswell", "intel-skylake", "amd-genoa"]);
     assert_eq!(GPUClass::AmdCdna3.to_string(), "amd-cdna3");

@@ -34,8 +34,7 @@ pub fn checkpoint(token_width: usize, choice_groups: usize) -> Vec<u8> {
         ("pool.hidden", false, vec![128, 128]),
         ("pool.output", false, vec![128, 128]),
     ];
-    let mut metadata =
-        String::from(r#""format":"uform","version":"4","hidden":"128","depth":"1","context":"64""#);
+    let mut metadata = String::from(r#""format":"uform","version":"4","hidden":"128","depth":"1","context":"64""#);
     if token_width > 0 {
         tensors.push(("tokens.projection", false, vec![token_width, 128]));
         metadata += &format!(r#","token_width":"{token_width}""#);
@@ -57,10 +56,8 @@ pub fn checkpoint(token_width: usize, choice_groups: usize) -> Vec<u8> {
         }
         let dtype = if *wide { "F32" } else { "BF16" };
         let shape = format!("{shape:?}").replace(' ', "");
-        header += &format!(
-            r#","{name}":{{"dtype":"{dtype}","shape":{shape},"data_offsets":[{start},{}]}}"#,
-            data.len()
-        );
+        header +=
+            &format!(r#","{name}":{{"dtype":"{dtype}","shape":{shape},"data_offsets":[{start},{}]}}"#, data.len());
     }
     header += "}";
     [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &data].concat()

@@ -58,7 +58,10 @@ fn runs_are_refused() -> Result<()> {
         (TrainerInitRamConfig { schedule: Schedule::default(), ..right() }, "schedule.steps"),
         (TrainerInitRamConfig { batch: BatchShape::default(), ..right() }, "batch.max_rows_per_device"),
         (TrainerInitRamConfig { choices: Choices { weight: -1.0, ..Choices::default() }, ..right() }, "choices"),
-        (TrainerInitRamConfig { contrastive: Contrastive { bias: f32::NAN, ..Contrastive::default() }, ..right() }, "bias"),
+        (
+            TrainerInitRamConfig { contrastive: Contrastive { bias: f32::NAN, ..Contrastive::default() }, ..right() },
+            "bias",
+        ),
     ] {
         refused(init(config), INVALID, word, None);
     }
@@ -137,10 +140,13 @@ fn a_run_is_saved_and_resumed() -> Result<()> {
         trainer.on(&executor).save(TrainerSaveConfig { optimizer: true, ..TrainerSaveConfig::from(path) })
     };
     let never_stopped = Trainer::init_ram(&executor, right())?;
-    (step(&never_stopped)?, save(&never_stopped, &first)?);
-    (step(&never_stopped)?, save(&never_stopped, &whole)?);
+    step(&never_stopped)?;
+    save(&never_stopped, &first)?;
+    step(&never_stopped)?;
+    save(&never_stopped, &whole)?;
     let resumed = Trainer::init_ram(&executor, TrainerInitRamConfig { resume: &first, ..right() })?;
-    (step(&resumed)?, save(&resumed, &second)?);
+    step(&resumed)?;
+    save(&resumed, &second)?;
     assert!(std::fs::read(&whole).unwrap() == std::fs::read(&second).unwrap(), "a resume repeats every bit");
     let other = Trainer::init_ram(&executor, TrainerInitRamConfig { resume: &first, seed: 8, ..right() });
     let error = other.unwrap_err();
