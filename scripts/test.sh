@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what a build needs, builds, and runs every test.
 # Usage: scripts/test.sh [--all] [--sanitize]
-#   (nothing)     release, then AArch64 under emulation, then the threaded tests under ThreadSanitizer, then the whole
-#                 suite under ASan and UBSan
+#   (nothing)     release, the Rust crate over it, then AArch64 under emulation, then the threaded tests under
+#                 ThreadSanitizer, then the whole suite under ASan and UBSan
 #   --sanitize    the two sanitized runs alone
 #   --all         also what takes long: the learning checks, a minute of fuzzing each target, a minute of stress
 # The whole suite runs last, so that the output closes on ctest's own summary of all engine tests, not of a part.
@@ -52,6 +52,7 @@ scripts/install.sh
 if [ "$with_release" = yes ]; then
     build release
     check release
+    scripts/check_rust.sh
     scripts/check_emulated.sh
 fi
 if [ "$with_long" = yes ]; then

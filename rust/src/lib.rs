@@ -3,11 +3,6 @@
 // An error carries its detail in place, so that failing allocates nothing: about 300 bytes, written on failure alone.
 #![allow(clippy::result_large_err)]
 
-#[cfg(all(feature = "stub", feature = "cuda"))]
-compile_error!("feature `stub` stands in for the whole library: it does not go with `cuda`");
-#[cfg(all(feature = "stub", feature = "rocm"))]
-compile_error!("feature `stub` stands in for the whole library: it does not go with `rocm`");
-
 mod call;
 mod encode;
 mod inputs;
