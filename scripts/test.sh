@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what a build needs, builds, and runs every test.
 # Usage: scripts/test.sh [--all] [--sanitize]
-#   (nothing)     release, then the Python binding, then AArch64 under emulation, then the threaded tests under
-#                 ThreadSanitizer, then the whole suite under ASan and UBSan
+#   (nothing)     release, then the Python binding and the Rust crate, then AArch64 under emulation, then the threaded
+#                 tests under ThreadSanitizer, then the whole suite under ASan and UBSan
 #   --sanitize    the two sanitized runs alone
 #   --all         also what takes long: the learning checks, a run under Slurm, a minute of fuzzing each target, a minute of stress
 # The whole suite runs last, so that the output closes on ctest's own summary of all engine tests, not of a part.
@@ -54,6 +54,7 @@ if [ "$with_release" = yes ]; then
     build release -DUFORM_PYARROW="$(scripts/install_pyarrow.sh)"
     check release
     scripts/check_python.sh
+    scripts/check_rust.sh
     scripts/check_emulated.sh
 fi
 if [ "$with_long" = yes ]; then

@@ -1,0 +1,350 @@
+//! The C ABI as it is: every struct, enumerator and verb of `c/uform/*.h`, by its C name and in the header's order.
+//!
+//! Written by hand and kept honest by a test: `layout.rs` asks a C compiler for every size, offset and value below.
+#![allow(non_camel_case_types, non_upper_case_globals)]
+
+use std::ffi::{c_char, c_void};
+
+/// A struct of the ABI, and for the test of layouts the place of each of its fields.
+macro_rules! structs {
+    ($($name:ident { $($field:ident: $type:ty,)* })*) => {
+        $(#[repr(C)] #[derive(Clone, Copy, Debug)] pub struct $name { $(pub $field: $type,)* })*
+        #[cfg(test)]
+        pub const LAYOUTS: &[(&str, usize, &[(&str, usize)])] = &[$((
+            stringify!($name),
+            size_of::<$name>(),
+            &[$((stringify!($field), std::mem::offset_of!($name, $field)),)*],
+        ),)*];
+    };
+}
+
+macro_rules! constants {
+    ($($name:ident = $value:literal),* $(,)?) => {
+        $(#[allow(dead_code)] pub const $name: i32 = $value;)*
+        #[cfg(test)]
+        pub const CONSTANTS: &[(&str, i32)] = &[$((stringify!($name), $value),)*];
+    };
+}
+
+macro_rules! handles {
+    ($($name:ident = $opaque:ident,)*) => { $(
+        #[repr(C)] pub struct $opaque { _private: [u8; 0] }
+        pub type $name = *mut $opaque;
+    )* };
+}
+
+macro_rules! verbs {
+    ($($name:ident($arguments:ty);)*) => {
+        unsafe extern "C" { $(pub fn $name(arguments: *mut $arguments);)* }
+        #[cfg(test)]
+        pub const VERBS: &[(&str, &str)] = &[$((stringify!($name), stringify!($arguments)),)*];
+    };
+}
+
+pub type uform_status_t = i32;
+pub type uform_scalar_t = i32;
+pub type uform_completion_t = i32;
+pub type uform_mood_t = i32;
+pub type uform_cpu_class_t = i32;
+pub type uform_gpu_class_t = i32;
+pub type uform_modality_t = i32;
+pub type uform_multimem_tier_t = i32;
+pub type uform_objective_t = i32;
+pub type uform_negatives_t = i32;
+pub type uform_pair_loss_form_t = i32;
+pub type uform_late_interaction_side_t = i32;
+pub type callback_t = unsafe extern "C" fn(usize, usize, *mut c_void) -> bool;
+
+constants! {
+    UFORM_DETAIL_CAPACITY = 256,
+    uform_status_success_k = 0, uform_status_deferred_k = 1, uform_status_out_of_memory_k = 2,
+    uform_status_shape_mismatch_k = 3, uform_status_unsupported_layout_k = 4, uform_status_unknown_kind_k = 5,
+    uform_status_io_k = 6, uform_status_device_k = 7, uform_status_malformed_k = 8, uform_status_internal_k = 9,
+    uform_status_config_mismatch_k = 10, uform_status_contended_k = 11, uform_status_cancelled_k = 12,
+    uform_status_unsupported_k = 13, uform_status_invalid_argument_k = 14,
+    uform_scalar_default_k = 0, uform_scalar_f32_k = 1, uform_scalar_bf16_k = 2, uform_scalar_f16_k = 3,
+    uform_scalar_e4m3_k = 4, uform_scalar_i8_k = 5, uform_scalar_u8_k = 6, uform_scalar_u32_k = 7,
+    uform_scalar_u64_k = 8,
+    uform_completion_blocking_k = 0, uform_completion_queued_k = 1,
+    uform_mood_spinning_k = 0, uform_mood_parked_k = 1,
+    uform_cpu_class_derived_k = 0, uform_cpu_class_serial_k = 1, uform_cpu_class_intel_haswell_k = 2,
+    uform_cpu_class_intel_skylake_k = 3, uform_cpu_class_amd_genoa_k = 4, uform_cpu_class_intel_sapphire_rapids_k = 5,
+    uform_cpu_class_intel_diamond_rapids_k = 6, uform_cpu_class_neon_k = 7, uform_cpu_class_aws_graviton2_k = 8,
+    uform_cpu_class_aws_graviton3_k = 9, uform_cpu_class_nvidia_vera_k = 10, uform_cpu_class_wasm_simd_k = 11,
+    uform_gpu_class_derived_k = 0, uform_gpu_class_nvidia_ampere_k = 1, uform_gpu_class_nvidia_ada_k = 2,
+    uform_gpu_class_nvidia_hopper_k = 3, uform_gpu_class_nvidia_blackwell_k = 4, uform_gpu_class_amd_cdna3_k = 5,
+    uform_gpu_class_amd_cdna4_k = 6, uform_gpu_class_amd_cdna5_k = 7,
+    uform_modality_text_k = 0, uform_modality_image_k = 1, uform_modality_video_k = 2, uform_modality_audio_k = 3,
+    uform_multimem_tier_none_k = 0, uform_multimem_tier_peer_k = 1, uform_multimem_tier_multicast_k = 2,
+    uform_objective_masked_k = 0, uform_objective_contrastive_k = 1, uform_objective_joint_k = 2,
+    uform_negatives_ambient_k = 0, uform_negatives_named_k = 1,
+    uform_pair_loss_form_derived_k = 0, uform_pair_loss_form_balanced_k = 1, uform_pair_loss_form_ranked_k = 2,
+    uform_pair_loss_form_sigmoid_k = 3, uform_pair_loss_form_softmax_k = 4,
+    uform_late_interaction_side_none_k = 0, uform_late_interaction_side_query_k = 1,
+    uform_late_interaction_side_document_k = 2, uform_late_interaction_side_query_and_document_k = 3,
+}
+
+handles! {
+    uform_executor_t = uform_executor_handle_t,
+    uform_arena_t = uform_arena_handle_t,
+    uform_model_t = uform_model_handle_t,
+    uform_mesh_t = uform_mesh_handle_t,
+    uform_trainer_t = uform_trainer_handle_t,
+}
+
+structs! {
+    uform_bytes_view_t { data: *const c_void, length: usize, }
+    uform_tape_view_t { data: *const c_void, offsets: *const usize, scalar: uform_scalar_t, }
+    uform_rows_t { data: *const c_void, count: usize, columns: usize, stride: usize, scalar: uform_scalar_t, }
+    uform_rows_tape_t {
+        data: *const c_void, count: usize, columns: usize, stride: usize, scalar: uform_scalar_t,
+        offsets: *const usize,
+    }
+    uform_outcome_t { status: uform_status_t, message: *const c_char, item: usize, detail: [c_char; 256], }
+    uform_progress_t { callback: Option<callback_t>, context: *mut c_void, }
+    uform_limits_t { max_pixels: u64, max_frame_pixels: u64, max_file_bytes: u64, max_seconds: u64, }
+    uform_executor_for_ram_t {
+        executor: *mut uform_executor_t, outcome: *mut uform_outcome_t,
+        memory_domains: *const usize, memory_domains_count: usize, cpu_class: uform_cpu_class_t, threads: usize,
+    }
+    uform_executor_for_vram_t {
+        executor: *mut uform_executor_t, outcome: *mut uform_outcome_t,
+        devices: *const usize, devices_count: usize, gpu_class: uform_gpu_class_t,
+        streams: *const *mut c_void, streams_count: usize, cpu_class: uform_cpu_class_t,
+        memory_domains: *const usize, memory_domains_count: usize, scratch_limit: usize,
+    }
+    uform_executor_on_pool_t {
+        executor: *mut uform_executor_t, outcome: *mut uform_outcome_t,
+        memory_domains: *const usize, memory_domains_count: usize, cpu_class: uform_cpu_class_t,
+        pool: *mut c_void, threads: usize,
+    }
+    uform_executor_drain_t { executor: uform_executor_t, outcome: *mut uform_outcome_t, mood: uform_mood_t, }
+    uform_gpu_device_t { gpu_class: uform_gpu_class_t, memory_bytes: usize, memory_domain: usize, name: [c_char; 128], }
+    uform_arena_init_t { arena: *mut uform_arena_t, executor: uform_executor_t, outcome: *mut uform_outcome_t, }
+    uform_capabilities_t {
+        cpu_classes_built: u64, cpu_classes: u64, cpu_class: uform_cpu_class_t,
+        gpu_classes_built: u64, gpu_classes: u64, gpu_devices: usize, threads: usize,
+    }
+
+    uform_image_shape_t { patch_side: usize, channels: usize, }
+    uform_video_shape_t { patch_side: usize, tube_frames: usize, frame_stride: usize, channels: usize, }
+    uform_audio_shape_t { chunk_samples: usize, sample_rate: usize, }
+    uform_model_load_ram_t {
+        model: *mut uform_model_t, executor: uform_executor_t, outcome: *mut uform_outcome_t,
+        completion: uform_completion_t, path: uform_bytes_view_t, quantization: uform_scalar_t,
+        cpu_class: uform_cpu_class_t, memory_domains: *const usize, memory_domains_count: usize,
+        progress: uform_progress_t,
+    }
+    uform_model_load_ram_buffer_t {
+        model: *mut uform_model_t, executor: uform_executor_t, outcome: *mut uform_outcome_t,
+        completion: uform_completion_t, buffer: uform_bytes_view_t, quantization: uform_scalar_t,
+        cpu_class: uform_cpu_class_t, memory_domains: *const usize, memory_domains_count: usize,
+        progress: uform_progress_t,
+    }
+    uform_model_load_vram_t {
+        model: *mut uform_model_t, executor: uform_executor_t, outcome: *mut uform_outcome_t,
+        completion: uform_completion_t, path: uform_bytes_view_t, quantization: uform_scalar_t,
+        gpu_class: uform_gpu_class_t, devices: *const usize, devices_count: usize, progress: uform_progress_t,
+    }
+    uform_model_load_vram_buffer_t {
+        model: *mut uform_model_t, executor: uform_executor_t, outcome: *mut uform_outcome_t,
+        completion: uform_completion_t, buffer: uform_bytes_view_t, quantization: uform_scalar_t,
+        gpu_class: uform_gpu_class_t, devices: *const usize, devices_count: usize, progress: uform_progress_t,
+    }
+    uform_model_description_t {
+        dimensions: usize, context: usize, depth: usize, quantization: uform_scalar_t, memory_usage: usize,
+        cpu_class: uform_cpu_class_t, gpu_class: uform_gpu_class_t, token_width: usize,
+        choice_temperature_groups: usize, image: uform_image_shape_t, video: uform_video_shape_t,
+        audio: uform_audio_shape_t,
+    }
+    uform_model_describe_t {
+        model: uform_model_t, outcome: *mut uform_outcome_t, description: *mut uform_model_description_t,
+    }
+
+    uform_encode_stats_t { truncated: usize, tokens: usize, }
+    uform_text_encode_t {
+        model: uform_model_t, executor: uform_executor_t, outcome: *mut uform_outcome_t,
+        completion: uform_completion_t, texts: uform_tape_view_t, count: usize, dimensions: usize,
+        embeddings: *mut uform_rows_t, states: *mut uform_rows_tape_t, token_vectors: *mut uform_rows_tape_t,
+        arena: uform_arena_t, outputs_scalar: uform_scalar_t, stats: *mut uform_encode_stats_t,
+        progress: uform_progress_t,
+    }
+    uform_image_encode_t {
+        model: uform_model_t, executor: uform_executor_t, outcome: *mut uform_outcome_t,
+        completion: uform_completion_t, files: uform_tape_view_t, count: usize, limits: uform_limits_t,
+        dimensions: usize, embeddings: *mut uform_rows_t, states: *mut uform_rows_tape_t,
+        token_vectors: *mut uform_rows_tape_t, arena: uform_arena_t, outputs_scalar: uform_scalar_t,
+        stats: *mut uform_encode_stats_t, progress: uform_progress_t,
+    }
+    uform_image_encode_pixels_t {
+        model: uform_model_t, executor: uform_executor_t, outcome: *mut uform_outcome_t,
+        completion: uform_completion_t, pixels: uform_tape_view_t, heights: *const usize, widths: *const usize,
+        count: usize, dimensions: usize, embeddings: *mut uform_rows_t, states: *mut uform_rows_tape_t,
+        token_vectors: *mut uform_rows_tape_t, arena: uform_arena_t, outputs_scalar: uform_scalar_t,
+        stats: *mut uform_encode_stats_t, progress: uform_progress_t,
+    }
+    uform_video_encode_t {
+        model: uform_model_t, executor: uform_executor_t, outcome: *mut uform_outcome_t,
+        completion: uform_completion_t, files: uform_tape_view_t, count: usize, limits: uform_limits_t,
+        dimensions: usize, embeddings: *mut uform_rows_t, states: *mut uform_rows_tape_t,
+        token_vectors: *mut uform_rows_tape_t, arena: uform_arena_t, outputs_scalar: uform_scalar_t,
+        stats: *mut uform_encode_stats_t, progress: uform_progress_t,
+    }
+    uform_audio_encode_t {
+        model: uform_model_t, executor: uform_executor_t, outcome: *mut uform_outcome_t,
+        completion: uform_completion_t, files: uform_tape_view_t, count: usize, limits: uform_limits_t,
+        dimensions: usize, embeddings: *mut uform_rows_t, states: *mut uform_rows_tape_t,
+        token_vectors: *mut uform_rows_tape_t, arena: uform_arena_t, outputs_scalar: uform_scalar_t,
+        stats: *mut uform_encode_stats_t, progress: uform_progress_t,
+    }
+    uform_audio_encode_samples_t {
+        model: uform_model_t, executor: uform_executor_t, outcome: *mut uform_outcome_t,
+        completion: uform_completion_t, samples: uform_tape_view_t, sample_rate: usize, count: usize,
+        dimensions: usize, embeddings: *mut uform_rows_t, states: *mut uform_rows_tape_t,
+        token_vectors: *mut uform_rows_tape_t, arena: uform_arena_t, outputs_scalar: uform_scalar_t,
+        stats: *mut uform_encode_stats_t, progress: uform_progress_t,
+    }
+    uform_text_choose_t {
+        model: uform_model_t, executor: uform_executor_t, outcome: *mut uform_outcome_t,
+        completion: uform_completion_t, texts: uform_tape_view_t, choices: uform_tape_view_t,
+        temperature_groups: *const u32, count: usize, probabilities: *mut uform_rows_tape_t, arena: uform_arena_t,
+        outputs_scalar: uform_scalar_t, stats: *mut uform_encode_stats_t, progress: uform_progress_t,
+    }
+    uform_rerank_t {
+        executor: uform_executor_t, outcome: *mut uform_outcome_t, completion: uform_completion_t,
+        query: uform_rows_t, documents: uform_rows_tape_t, count: usize, scores: *mut uform_rows_t,
+        arena: uform_arena_t, outputs_scalar: uform_scalar_t, progress: uform_progress_t,
+    }
+
+    uform_mesh_options_t {
+        host_domain_index: usize, host_domain_count: usize, multicast_extent: usize, directory: uform_bytes_view_t,
+        job: uform_bytes_view_t, deadline_milliseconds: usize, progress: uform_progress_t,
+    }
+    uform_mesh_bootstrap_t {
+        mesh: *mut uform_mesh_t, executor: uform_executor_t, outcome: *mut uform_outcome_t,
+        completion: uform_completion_t, options: uform_mesh_options_t,
+    }
+    uform_mesh_description_t {
+        host_domain_index: usize, host_domain_count: usize, devices: usize, multimem_tier: uform_multimem_tier_t,
+        gpu_class: uform_gpu_class_t,
+    }
+    uform_mesh_describe_t {
+        mesh: uform_mesh_t, outcome: *mut uform_outcome_t, description: *mut uform_mesh_description_t,
+    }
+    uform_batch_shape_t {
+        max_rows_per_device: usize, max_segments_per_device: usize, max_columns_per_row: usize,
+        max_bags_per_device: usize, max_choices_per_item: usize, image: uform_image_shape_t,
+        video: uform_video_shape_t, audio: uform_audio_shape_t,
+    }
+    uform_masking_t {
+        token_mask_probability: f32, token_mean_span: f32, replace_fraction: f32, random_fraction: f32,
+        image_mask_ratio: f32, video_mask_ratio: f32, audio_mask_ratio: f32, text_weight: f32, image_weight: f32,
+        video_weight: f32, audio_weight: f32,
+    }
+    uform_contrastive_t {
+        matryoshka_dimensions: *const usize, matryoshka_dimensions_count: usize, temperature_groups: usize,
+        inverse_temperature: f32, bias: f32, negatives: uform_negatives_t, ambient_repulsion_weight: f32,
+        max_edges_per_device: usize, pair_loss: uform_pair_loss_form_t,
+    }
+    uform_late_interaction_t {
+        weight: f32, width: usize, inverse_temperature: f32, bias: f32, max_query_span: usize,
+        max_query_tokens_per_device: usize, max_documents_per_device: usize, max_document_tokens_per_device: usize,
+        pair_loss: uform_pair_loss_form_t, prefix_tokens: usize,
+    }
+    uform_choices_t { weight: f32, brier_weight: f32, temperature_groups: usize, }
+    uform_regularizers_t {
+        coding_rate_weight: f32, coding_rate_epsilon_squared: f32, lipschitz_weight: f32, lipschitz_iterations: usize,
+    }
+    uform_schedule_t { learning_rate: f32, min_learning_rate: f32, warmup_steps: usize, steps: usize, }
+    uform_trainer_init_vram_t {
+        trainer: *mut uform_trainer_t, executor: uform_executor_t, outcome: *mut uform_outcome_t,
+        completion: uform_completion_t, resume: uform_bytes_view_t, initial: uform_bytes_view_t, depth: usize,
+        hidden: usize, batch: uform_batch_shape_t, objective: uform_objective_t, masking: uform_masking_t,
+        contrastive: uform_contrastive_t, late_interaction: uform_late_interaction_t, choices: uform_choices_t,
+        regularizers: uform_regularizers_t, schedule: uform_schedule_t, query_prefix: uform_bytes_view_t,
+        document_prefix: uform_bytes_view_t, mesh: uform_mesh_t, seed: u64, progress: uform_progress_t,
+    }
+    uform_edges_view_t { offsets: *const usize, ids: *const u32, weights: *const f32, }
+    uform_relations_view_t { attract: uform_edges_view_t, repel: uform_edges_view_t, ignore: uform_edges_view_t, }
+    uform_trainer_step_stats_t {
+        step: usize, learning_rate: f32, loss: f32, contrastive_loss: f32, masked_text_loss: f32,
+        masked_image_loss: f32, masked_video_loss: f32, masked_audio_loss: f32, late_interaction_loss: f32,
+        choices_loss: f32, truncated: usize, dropped: usize, gradient_norm: f32, coding_rate: f32, lipschitz: f32,
+        effective_rank: f32, tokens: usize,
+    }
+    uform_trainer_step_t {
+        trainer: uform_trainer_t, executor: uform_executor_t, outcome: *mut uform_outcome_t,
+        completion: uform_completion_t, count: usize, modalities: *const uform_modality_t,
+        contents: uform_tape_view_t, bags: *const u32, temperature_groups: *const u32,
+        sides: *const uform_late_interaction_side_t, choices: uform_tape_view_t, choice_targets: uform_tape_view_t,
+        relations: uform_relations_view_t, limits: uform_limits_t, embeddings: *mut uform_rows_t,
+        token_vectors: *mut uform_rows_tape_t, arena: uform_arena_t, outputs_scalar: uform_scalar_t,
+        stats: *mut uform_trainer_step_stats_t,
+    }
+    uform_trainer_save_t {
+        trainer: uform_trainer_t, executor: uform_executor_t, outcome: *mut uform_outcome_t,
+        completion: uform_completion_t, path: uform_bytes_view_t, optimizer: bool, progress: uform_progress_t,
+    }
+}
+
+verbs! {
+    uform_executor_for_ram(uform_executor_for_ram_t);
+    uform_executor_for_vram(uform_executor_for_vram_t);
+    uform_executor_on_pool(uform_executor_on_pool_t);
+    uform_executor_drain(uform_executor_drain_t);
+    uform_arena_init(uform_arena_init_t);
+    uform_model_load_ram(uform_model_load_ram_t);
+    uform_model_load_ram_buffer(uform_model_load_ram_buffer_t);
+    uform_model_load_vram(uform_model_load_vram_t);
+    uform_model_load_vram_buffer(uform_model_load_vram_buffer_t);
+    uform_model_describe(uform_model_describe_t);
+    uform_text_encode(uform_text_encode_t);
+    uform_image_encode(uform_image_encode_t);
+    uform_image_encode_pixels(uform_image_encode_pixels_t);
+    uform_video_encode(uform_video_encode_t);
+    uform_audio_encode(uform_audio_encode_t);
+    uform_audio_encode_samples(uform_audio_encode_samples_t);
+    uform_text_choose(uform_text_choose_t);
+    uform_rerank(uform_rerank_t);
+    uform_mesh_bootstrap(uform_mesh_bootstrap_t);
+    uform_mesh_describe(uform_mesh_describe_t);
+    uform_trainer_init_vram(uform_trainer_init_vram_t);
+    uform_trainer_init_ram(uform_trainer_init_vram_t);
+    uform_trainer_step(uform_trainer_step_t);
+    uform_trainer_save(uform_trainer_save_t);
+}
+
+unsafe extern "C" {
+    pub fn uform_outcome_status(outcome: *const uform_outcome_t) -> uform_status_t;
+    pub fn uform_outcome_wait(outcome: *const uform_outcome_t) -> uform_status_t;
+    pub fn uform_executor_free(executor: uform_executor_t);
+    pub fn uform_arena_free(arena: uform_arena_t);
+    pub fn uform_model_free(model: uform_model_t);
+    pub fn uform_mesh_free(mesh: uform_mesh_t);
+    pub fn uform_trainer_free(trainer: uform_trainer_t);
+    pub fn uform_gpu_devices(devices: *mut uform_gpu_device_t, capacity: usize) -> usize;
+    pub safe fn uform_version() -> *const c_char;
+    pub safe fn uform_capabilities() -> uform_capabilities_t;
+    pub safe fn uform_scalar_bytes(scalar: uform_scalar_t) -> usize;
+    pub safe fn uform_multimem_tier_name(tier: uform_multimem_tier_t) -> *const c_char;
+}
+
+/// `*_name` and `*_from_name` of one enum.
+macro_rules! names {
+    ($($name:ident, $from_name:ident;)*) => { unsafe extern "C" { $(
+        pub safe fn $name(value: i32) -> *const c_char;
+        pub fn $from_name(name: uform_bytes_view_t) -> i32;
+    )* } };
+}
+names! {
+    uform_status_name, uform_status_from_name;
+    uform_scalar_name, uform_scalar_from_name;
+    uform_mood_name, uform_mood_from_name;
+    uform_cpu_class_name, uform_cpu_class_from_name;
+    uform_gpu_class_name, uform_gpu_class_from_name;
+    uform_modality_name, uform_modality_from_name;
+    uform_objective_name, uform_objective_from_name;
+    uform_negatives_name, uform_negatives_from_name;
+    uform_pair_loss_form_name, uform_pair_loss_form_from_name;
+    uform_late_interaction_side_name, uform_late_interaction_side_from_name;
+}

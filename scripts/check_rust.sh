@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# The Rust crate against the libraries of a build: its suite on engine and stub, every block of its README, what must
+# not compile, leaks, lints, documentation, what the crate adds to a call, and that its package builds from itself.
+# Usage: scripts/check_rust.sh [--all] [BUILD_FOLDER]    as `cmake --preset release` built it, which is the default
+#   --all    also the engine out of the package, which compiles all of it again
+# Where Rust or the registry is missing, it says so and succeeds.
+set -euo pipefail
+
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+with_long=no
+if [ "${1:-}" = --all ]; then
+    with_long=yes
+    shift
+fi
+build=$(realpath -- "${1:-$root/build/release}")
+stub=$build/src_stub
+cd -- "$root/rust"
+
+say() { printf '\n== Rust: %s\n' "$1"; }
+skip() {
+    printf '\n== SKIPPED: Rust: %s\n' "$1"
+    "${2:-false}" || exit 0
+}
+
+command -v cargo >/dev/null || skip 'no cargo; its suite, lints and package were not checked'
+wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+found=$(rustc --version | cut -d ' ' -f 2)
+[ "$(printf '%s\n' "$wanted" "$found" | sort --version-sort | head -n 1)" = "$wanted" ] ||
+    skip "rustc $found is older than $wanted, the least that is supported"
+timeout 120 cargo fetch --locked --quiet || skip 'the registry cannot be reached, and its crates are not here'
+[ -f "$build/libuform.a" ] && [ -f "$stub/libuform_stub.a" ] || {
+    printf 'check_rust: no libuform.a and src_stub/libuform_stub.a in %s; build the release preset first\n' "$build" >&2
+    exit 1
+}
+
+export CARGO_NET_OFFLINE=true RUST_BACKTRACE=0 CARGO_TARGET_DIR=$root/build/rust
+log=$(mktemp)
+package=$(mktemp -d)
+trap 'rm -rf "$log" "$package"' EXIT
+on_engine() { UFORM_LIBRARY_DIR=$build "$@"; }
+on_stub() { UFORM_LIBRARY_DIR=$stub "$@"; }
+# Panics that tests make on purpose are told on the error stream: it is shown where something failed.
+quietly() { "$@" 2>"$log" || { cat "$log" >&2; exit 1; }; }
+
+say 'the suite on the engine'
+quietly on_engine cargo test --locked --lib --test suite
+quietly on_engine cargo test --locked --doc
+say 'the suite on the stub'
+quietly on_stub cargo test --locked --features stub --lib --test suite
+say 'leaks, alone in a process'
+quietly on_engine env UFORM_ALONE=1 cargo test --locked --test suite -- --exact lifetimes::ten_thousand_calls_leak_nothing
+
+# The words of the compiler are those of one version: others say the same differently.
+case $found in
+"$wanted".*)
+    say 'what must not compile'
+    quietly on_stub cargo test --locked --features stub --test refusals
+    ;;
+*) skip "what must not compile: the words kept are rustc $wanted's, this is $found" true ;;
+esac
+
+if cargo clippy --version >/dev/null 2>&1; then
+    say 'clippy'
+    quietly on_stub cargo clippy --locked --features stub --all-targets -- -D warnings
+else
+    skip 'clippy: not installed' true
+fi
+if cargo fmt --version >/dev/null 2>&1; then
+    say 'format'
+    cargo fmt --check
+else
+    skip 'format: no rustfmt' true
+fi
+say 'documentation'
+RUSTDOCFLAGS='-D warnings' quietly on_stub cargo doc --locked --features stub --no-deps
+if cargo +nightly miri --version >/dev/null 2>&1; then
+    say 'Miri, on what calls no library'
+    quietly on_stub cargo +nightly miri test --locked --features stub --lib -- --skip layout
+else
+    skip 'Miri: not installed' true
+fi
+
+say 'what the crate adds to a call: 200 ns at most'
+quietly on_engine cargo run --locked --release --example overhead
+
+say 'the package'
+for features in cuda,stub rocm,stub cuda rocm; do
+    if on_stub cargo check --quiet --locked --features "$features" 2>"$log"; then
+        printf 'check_rust: features %s were not refused\n' "$features" >&2
+        exit 1
+    fi
+    grep -q 'feature `' "$log" || { cat "$log" >&2; exit 1; }
+done
+quietly cargo package --locked --allow-dirty --no-verify
+tar --extract --gzip --directory "$package" --file "$root"/build/rust/package/uform-*.crate
+cd "$package"/uform-*
+[ -z "$(find . -type l)" ] || { printf 'check_rust: the package holds links\n' >&2; exit 1; }
+for folder in c src include src_stub cmake CMakeLists.txt; do
+    diff --recursive --brief --exclude __pycache__ "$root/$folder" "engine/$folder"
+done
+# With a compiler cache where there is one: what is compiled was compiled before, elsewhere.
+if command -v ccache >/dev/null; then
+    export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$package
+fi
+quietly env --unset=UFORM_LIBRARY_DIR CARGO_TARGET_DIR="$package/target" cargo build --locked --features stub
+[ "$with_long" = no ] || quietly env --unset=UFORM_LIBRARY_DIR CARGO_TARGET_DIR="$package/target" cargo build --locked
+printf 'it builds from itself, without a network\n'
