@@ -71,7 +71,7 @@ if setarch "$(uname -m)" --addr-no-randomize true 2>/dev/null; then
     launcher=(setarch "$(uname -m)" --addr-no-randomize)
 fi
 # Threads meet in the executor, the calls and the trainer; of encoding, only where two executors run at once.
-check tsan --tests-regex '^(executor|call|trainer)'
+check tsan --tests-regex '^(executor|call|trainer|rendezvous|mesh_unit)'
 UFORM_STRESS_SECONDS=$([ "$with_long" = yes ] && printf 60 || printf 10) check tsan --tests-regex '^verbs_stress$'
 GTEST_FILTER='*two_executors*' check tsan --tests-regex '^encode_unit$'
 launcher=()

@@ -39,7 +39,7 @@ struct bring_t {
     int sides;
 };
 /** A process without queries, one without items, one with most of all, one without documents; then two uneven ones. */
-std::vector<std::vector<bring_t>> const worlds_k {{{5, 2}, {0, 3}, {14, 3}, {6, 1}}, {{3, 3}, {15, 3}}};
+std::vector<std::vector<bring_t>> const worlds_k {{{5, 2}, {0, 3}, {14, 3}, {6, 1}}, {{7, 3}, {24, 3}}};
 
 /** One process's items, a function of its place alone. */
 struct share_t {
