@@ -2,9 +2,9 @@
  *  @file wide_multiplier.hpp
  *  @brief Products with packed weights where operands are floats first: the multiplier of Haswell.
  *
- *  Included between panel.hpp and the kernels. Of a pair of BFloat16 both depths at once cost registers, so that 4 x 16 is
- *  the largest tile that sixteen of them hold, and widening them three in ten of its instructions. Here rows are widened once
- *  for a block of them, and panels sixteen columns at a time, once for all rows of the block:
+ *  Included between panel.hpp and the kernels. Of a pair of BFloat16 both depths at once cost registers, so that 4 x 16
+ *  is the largest tile that sixteen of them hold, and widening takes three in ten of its instructions. Here rows are
+ *  widened once for a block of them, and panels sixteen columns at a time, once for all rows of the block:
  *
  *      strip [depth][16 columns] f32, from one panel's [pairs][16 of 64 columns][2]
  *
