@@ -48,6 +48,7 @@ def test_importing_takes_no_time_no_thread_and_no_numpy():
 def test_ctrl_c_ends_a_long_call(where):
     done = run(f"""
         import os, signal, sys, threading, time, uform
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell puts in the background ignores it
         model = uform.Model.load_ram(sys.argv[1])
         executor = uform.Executor.for_ram(threads=2)
         arena = uform.Arena()
@@ -65,7 +66,14 @@ def test_ctrl_c_ends_a_long_call(where):
     assert float(done.stdout.split()[-1]) < 5
 
 
-def test_ctrl_c_ends_a_wait_but_not_the_call(model, executor):
+@pytest.fixture
+def heard():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_ends_a_wait_but_not_the_call(model, executor, heard):
     inside, go = threading.Event(), threading.Event()
 
     def hold(completed, total):
