@@ -270,18 +270,32 @@ pub trait Receiver: sealed::Sealed {
 }
 
 /// A receiver whose verbs block on an executor, and fail as [`Status::Contended`] while another call holds it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct On<'r, R> {
     pub(crate) receiver: &'r R,
     pub(crate) executor: &'r Executor,
 }
 
 /// A receiver whose verbs submit a call to an executor and answer a [`Deferred`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct DeferredOn<'r, R> {
     pub(crate) receiver: &'r R,
     pub(crate) executor: &'r Executor,
 }
+
+// Two references: copies, whether or not what they refer to is.
+impl<R> Clone for On<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<R> Copy for On<'_, R> {}
+impl<R> Clone for DeferredOn<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<R> Copy for DeferredOn<'_, R> {}
 
 impl Receiver for crate::Model {
     type Answer<T> = T;

@@ -111,6 +111,10 @@ fn every_order_of_dropping() -> Result<()> {
     let (model, executor) = (nano(), Executor::for_ram(&[], None, 1)?);
     let mut arena = Arena::new_in(&executor)?;
     let encoded = model.on(&executor).text_encode(&["text"], Outputs::EMBEDDINGS, Scalar::F32, &mut arena)?;
+    let (on, deferred) = (model.on(&executor), model.deferred(&executor));
+    let (again, once_more) = (on, deferred); // receivers are copied like references
+    assert_eq!(on.describe()?, again.describe()?);
+    assert_eq!(deferred.describe()?, once_more.describe()?);
     drop((model, executor));
     assert_eq!(embeddings(&encoded).len(), 128, "views need the arena alone");
     Ok(())
