@@ -99,6 +99,26 @@ TEST(image_encode, neighbours_order_and_threads_change_no_bit) {
     }
 }
 
+TEST(image_encode, queued_and_asked_less_it_has_the_same_bits) {
+    picture_caller_t caller(checkpoint(), 2);
+    std::vector<std::string> const files = mixed_files();
+    ASSERT_TRUE(caller.encode(files)) << caller.outcome.message;
+    std::string const embeddings = bytes_of_rows(caller.outputs.embeddings);
+    std::string const states = bytes_of_rows(caller.outputs.states);
+    text_tape_t const tape(files);
+    for (int const surfaces : {embeddings_k, states_k})
+        for (uform_completion_t const completion : {uform_completion_blocking_k, uform_completion_queued_k}) {
+            uform_image_encode_t call {};
+            caller.outputs.ask(call, caller.model, surfaces);
+            call.files = tape.view(), call.count = tape.count();
+            ASSERT_TRUE(caller.make(uform_image_encode, call, completion)) << caller.outcome.message;
+            if (surfaces == embeddings_k)
+                EXPECT_TRUE(bytes_of_rows(caller.outputs.embeddings) == embeddings);
+            else
+                EXPECT_TRUE(bytes_of_rows(caller.outputs.states) == states);
+        }
+}
+
 TEST(image_encode, a_bad_file_is_named_and_costs_the_others_nothing) {
     std::string const good = case_file("image/base.jpg"), other = case_file("image/rgb8.png");
     for (std::size_t const threads : {0, 2}) {
