@@ -79,13 +79,14 @@ void ready_handles(call_ &call) {
             refuse("completion is neither blocking nor queued", "completion is " + std::to_string(call.completion));
 }
 
+/** Does one thing to all that a call holds. */
 template <typename call_>
-void release_handles(call_ const &call) {
-    if constexpr (requires { call.model->users; }) call.model->users.leave();
-    if constexpr (requires { call.trainer->hold; }) call.trainer->hold.leave();
+void each_hold(call_ const &call, void (hold_t::*act)()) {
+    if constexpr (requires { call.model->users; }) (call.model->users.*act)();
+    if constexpr (requires { call.trainer->hold; }) (call.trainer->hold.*act)();
     if constexpr (requires { call.arena->hold; })
-        if (call.arena) call.arena->hold.leave();
-    if (call.executor) call.executor->hold.leave();
+        if (call.arena) (call.arena->hold.*act)();
+    if (call.executor) (call.executor->hold.*act)();
 }
 
 /** Holds what one call at a time may hold, or nothing at all. */
@@ -110,12 +111,14 @@ void hold_handles(call_ const &call) {
         if (call.arena) call.arena->blocks.clear();
 }
 
-/** The work of a held call. What is held goes before the answer: whoever reads that finds the executor free. */
+/** The work of a held call. What is held goes before the answer: whoever reads that finds the executor free. Who drains
+ *  or frees what was held returns after the answer. */
 template <auto work_, typename call_>
 void finish_verb(call_ const &call) noexcept {
     failure_t const failure = failure_of([&] { work_(call); });
-    release_handles(call);
+    each_hold(call, &hold_t::release_leaving);
     publish(*call.outcome, failure);
+    each_hold(call, &hold_t::left);
 }
 
 /** A verb that computes: on the calling thread, or queued where there is an executor to queue on. */
@@ -129,7 +132,7 @@ void run_verb(call_ *arguments) noexcept {
     if (!call.executor || call.completion == uform_completion_blocking_k) return finish_verb<work_>(call);
     failure = failure_of([&] { call.executor->submit([copy = call] { finish_verb<work_>(copy); }); });
     if (!failure) return;
-    release_handles(call);
+    each_hold(call, &hold_t::leave);
     publish(*call.outcome, failure);
 }
 

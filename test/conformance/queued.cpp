@@ -62,6 +62,24 @@ TEST(queued, can_be_polled_and_waited_for_by_many) {
     EXPECT_EQ(got.embeddings.count, 3u);
 }
 
+/** A drain that returned leaves nothing to wait for: the outcome is final, not only the executor free. */
+TEST(queued, a_drain_returns_after_the_answer) {
+    encoding_t const encoding({"a"});
+    executor_t executor;
+    make_executor(executor);
+    for (int round = 0; round < 2000; ++round) {
+        encoded_t got;
+        auto call = encoding.call(got);
+        call.executor = executor, call.completion = uform_completion_queued_k;
+        uform_text_encode(&call);
+        uform_executor_drain_t drain {};
+        drain.executor = executor;
+        EXPECT_SUCCESS(answer(uform_executor_drain, drain));
+        EXPECT_EQ(uform_outcome_status(&got.outcome), uform_status_success_k) << "round " << round;
+        if (uform_outcome_wait(&got.outcome) != uform_status_success_k || HasFailure()) return;
+    }
+}
+
 /** Without an executor there is nothing to queue on. */
 TEST(queued, without_an_executor_is_done_on_return) {
     encoding_t const encoding;
