@@ -10,8 +10,9 @@ trap 'rm -f "$log"' EXIT
 find_package() { find "$PWD/build/pyarrow" -maxdepth 5 -path '*/site-packages/pyarrow' -print -quit 2>/dev/null; }
 
 if [ -z "$(find_package)" ]; then
-    { python3 -m venv build/pyarrow && build/pyarrow/bin/pip install --quiet pyarrow; } >"$log" 2>&1 </dev/null || {
-        printf 'install_pyarrow: SKIPPED: Parquet, as pyarrow cannot be installed: %s\n' "$(tail -n 1 "$log")" >&2
+    { python3 -m venv build/pyarrow || { scripts/install.sh python3-venv && python3 -m venv --clear build/pyarrow; }; } \
+        >"$log" 2>&1 </dev/null && build/pyarrow/bin/pip install --quiet pyarrow >"$log" 2>&1 </dev/null || {
+        printf 'install_pyarrow: SKIPPED: Parquet, as pyarrow cannot be installed: %s\n' "$(grep . "$log" | tail -n 1)" >&2
         exit 0
     }
 fi
