@@ -82,7 +82,7 @@ fi
 # Of the repository nothing but what it is said to need.
 mkdir "$folder/sources"
 cp -r "$root/c" "$root/src_stub" "$folder/sources"
-cmake -S "$folder/sources/src_stub" -B "$folder/stub_build" >/dev/null
+cmake -S "$folder/sources/src_stub" -B "$folder/stub_build" -G Ninja >/dev/null
 cmake --build "$folder/stub_build" --parallel 2 >/dev/null
 cmake --install "$folder/stub_build" --prefix "$folder/stub" >/dev/null
 check_stub "$folder/stub" stub_alone

@@ -151,6 +151,18 @@ TEST(image_encode, a_file_cut_short_is_refused_wherever_it_is_cut) {
     }
 }
 
+/** A chunk that pixels or their orientation hang on, its checksum wrong: not a picture of another meaning. */
+TEST(image_encode, a_png_with_a_wrong_checksum_is_malformed) {
+    picture_caller_t caller(checkpoint());
+    std::string const good = case_file("image/rgb8.png");
+    for (char const *chunk : {"tRNS\0\0\0\0\0\0", "eXIfMM\0*\0\0", "tEXtabc\0de"}) {
+        std::string const name_and_data(chunk, 10);
+        std::string file = good.substr(0, 33) + std::string("\0\0\0\6", 4) + name_and_data + "CRC?" + good.substr(33);
+        EXPECT_FALSE(caller.encode(std::vector {file}, {}, embeddings_k)) << chunk;
+        EXPECT_EQ(caller.outcome.status, uform_status_malformed_k) << chunk << caller.outcome.message;
+    }
+}
+
 TEST(image_encode, bombs_are_refused_by_their_headers) {
     picture_caller_t caller(checkpoint());
     for (char const *name : {"16384x16384.webp", "50000x50000.png", "65500x65500.jpg"}) {

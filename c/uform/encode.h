@@ -67,11 +67,11 @@ UFORM_API void uform_text_encode(uform_text_encode_t *arguments);
  *  palettes expand, colour is premultiplied by alpha, ICC profiles and gamma are ignored, and an animation gives its
  *  first frame. A picture is averaged, by area, to a grid of 512 patches at most that keeps its shape; one held another
  *  way has the same bits.
- *  Content of another format is `unknown_kind`; a file that is damaged or cut short anywhere, its last bytes included,
- *  or above a limit, is `malformed`; a rare kind of JPEG that no decoder here reads, `unsupported_layout`; a format that
- *  this build was configured without, `unsupported`, as is a model without an image entry. Decoding takes memory of its
- *  library's for the time of an item: rows of most files, the whole picture of WebP, interlaced PNG and progressive
- *  JPEG. */
+ *  Content of another format is `unknown_kind`; a file that is cut short anywhere, its last bytes included, whose
+ *  damage its decoder tells (JPEG and WebP have no checksums), or that is above a limit, is `malformed`; a rare kind of
+ *  JPEG that no decoder here reads, `unsupported_layout`; a format that this build was configured without, `unsupported`,
+ *  as is a model without an image entry. Decoding takes memory of its library's for the time of an item: rows of most
+ *  files, the whole picture of WebP, interlaced PNG and progressive JPEG. */
 typedef struct uform_image_encode_t {
     uform_model_t model;
     uform_executor_t executor;

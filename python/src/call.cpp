@@ -27,6 +27,8 @@ std::int64_t now() noexcept {
 /** Python hears signals on the process's first thread alone. */
 bool on_first_thread() noexcept { return pid_t(syscall(SYS_gettid)) == getpid(); }
 
+bool ending = false; // as exit has begun, with the GIL held
+
 bool interpreter_ends() noexcept {
 #if PY_VERSION_HEX >= 0x030D0000
     return Py_IsFinalizing();
@@ -115,6 +117,7 @@ bool call_t::start(uform_completion_t completion) noexcept {
     auto *const own = reinterpret_cast<arena_object_t *>(arena.get());
     if (executor && !(executor_handle = reinterpret_cast<executor_object_t *>(executor.get())->handle))
         return raise(uform_status_invalid_argument_k, "executor is closed"), false;
+    if (ending) return raise(uform_status_cancelled_k, "the interpreter is ending"), false;
     if (own && !rewind(*own, *this)) return false;
     process_ = getpid();
     next_ = alive;
@@ -177,6 +180,11 @@ void call_t::wait_for_all(executor_object_t *executor, bool stop) noexcept {
         }
         call = alive;
     }
+}
+
+void call_t::end_all() noexcept {
+    ending = true; // or threads that start one call after another would keep this one here
+    wait_for_all(nullptr, true);
 }
 
 PyObject *run(call_t *call, uform_completion_t completion) noexcept {

@@ -75,6 +75,8 @@ class call_t {
 
     /** Waits for all calls of one executor (NULL: of any), told to stop first where asked. */
     static void wait_for_all(executor_object_t *executor, bool stop) noexcept;
+    /** Refuses calls from now on, and stops and waits for those there are. */
+    static void end_all() noexcept;
 };
 
 /** Runs a call to its end, or submits it, as the receiver says. Takes the call over. NULL with an exception set. */

@@ -2,6 +2,8 @@
  *  @file deferred.cpp
  *  @brief `uform.Deferred`: a submitted call to poll, wait for or await.
  */
+#include <ctime>
+
 #include "call.hpp"
 #include "enums.hpp"
 
@@ -14,24 +16,40 @@ struct deferred_t {
     Py_ssize_t waiters;
     PyObject *result, *error; // one of them once answered
     std::int32_t status;      // once answered
+    unsigned long settler;    // the thread that is making the answer, which may run any Python; else 0
 };
 
 PyTypeObject *type = nullptr;
 deferred_t *of(PyObject *object) noexcept { return reinterpret_cast<deferred_t *>(object); }
 
-/** Keeps the answer of a final call and lets go of all it held. */
+/**
+ *  Keeps the answer of a final call and lets go of all it held. Making it may run Python, a handler's `__del__` or the
+ *  collector's work, and other threads meanwhile, so the call stays until there is an answer in its place.
+ */
 void settle(deferred_t *self) noexcept {
-    call_t *const call = std::exchange(self->call, nullptr);
-    self->status = call->status();
-    self->result = call->finish();
-    if (!self->result) {
+    self->settler = PyThread_get_thread_ident();
+    PyObject *error = nullptr, *const result = self->call->finish();
+    if (!result) {
         PyObject *kind = nullptr, *traceback = nullptr;
-        PyErr_Fetch(&kind, &self->error, &traceback);
-        PyErr_NormalizeException(&kind, &self->error, &traceback);
-        if (traceback) PyException_SetTraceback(self->error, traceback);
+        PyErr_Fetch(&kind, &error, &traceback);
+        PyErr_NormalizeException(&kind, &error, &traceback);
+        if (traceback) PyException_SetTraceback(error, traceback);
         Py_XDECREF(kind), Py_XDECREF(traceback);
     }
-    self->spent = call;
+    self->status = self->call->status(), self->result = result, self->error = error;
+    self->spent = std::exchange(self->call, nullptr), self->settler = 0;
+}
+
+/** Until another thread has made the answer; false where it is this one's own, further up. */
+bool outlast_settler(deferred_t *self) noexcept {
+    if (self->settler == PyThread_get_thread_ident())
+        return raise(uform_status_contended_k, "the call is being answered by what waits for it"), false;
+    timespec const pause {0, 100'000};
+    while (self->settler) {
+        without_gil_t const others;
+        nanosleep(&pause, nullptr);
+    }
+    return true;
 }
 
 /** Takes leave of the call; the last one to leave an answered one deletes it. */
@@ -43,7 +61,7 @@ PyObject *wait(PyObject *object, PyObject *) noexcept {
     deferred_t *const self = of(object);
     if (self->call) {
         ++self->waiters; // another thread may answer the call while this one sleeps on its outcome
-        bool const over = self->call->wait();
+        bool const over = self->call->wait() && outlast_settler(self);
         if (over && self->call) settle(self);
         leave(self);
         if (!over) return nullptr;
@@ -72,12 +90,25 @@ PyObject *await(PyObject *object) noexcept {
 
 void deallocate(PyObject *object) noexcept {
     deferred_t *const self = of(object);
+    PyObject_GC_UnTrack(object);
     PyObject *kind = nullptr, *value = nullptr, *traceback = nullptr;
     PyErr_Fetch(&kind, &value, &traceback);
     call_t::dispose(self->call);
     Py_XDECREF(self->result), Py_XDECREF(self->error);
     PyErr_Restore(kind, value, traceback);
     forget(object);
+}
+
+/** An error that was raised knows the frames it passed, which know this object. */
+int traverse(PyObject *object, visitproc visit, void *arg) noexcept {
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(of(object)->result);
+    Py_VISIT(of(object)->error);
+    return 0;
+}
+int clear(PyObject *object) noexcept {
+    if (PyObject *const error = of(object)->error) PyException_SetTraceback(error, Py_None);
+    return 0;
 }
 
 PyMethodDef methods[] = {
@@ -92,6 +123,8 @@ PyGetSetDef getters[] = {
     {"status", status, nullptr, "uform.Status, DEFERRED until the call is final; never waits.", nullptr}, {}};
 PyType_Slot slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void *>(deallocate)},
+    {Py_tp_traverse, reinterpret_cast<void *>(traverse)},
+    {Py_tp_clear, reinterpret_cast<void *>(clear)},
     {Py_am_await, reinterpret_cast<void *>(await)},
     {Py_tp_methods, methods},
     {Py_tp_getset, getters},
@@ -99,7 +132,7 @@ PyType_Slot slots[] = {
      const_cast<char *>("A submitted call: await it in a coroutine, wait() for it anywhere else.\n\nDropping "
                         "it waits for the call first, as the library still reads the inputs it holds.")},
     {0, nullptr}};
-PyType_Spec spec {"uform.Deferred", sizeof(deferred_t), 0, Py_TPFLAGS_DEFAULT, slots};
+PyType_Spec spec {"uform.Deferred", sizeof(deferred_t), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
 
 } // namespace
 

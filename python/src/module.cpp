@@ -49,7 +49,7 @@ PyObject *gpu_devices(PyObject *, PyObject *) noexcept {
 
 /** Before the interpreter ends, while handlers can still take the GIL: stops and waits for what was submitted. */
 PyObject *at_exit(PyObject *, PyObject *) noexcept {
-    call_t::wait_for_all(nullptr, true);
+    call_t::end_all();
     Py_RETURN_NONE;
 }
 

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -172,3 +173,59 @@ def test_the_loop_goes_on_meanwhile(model, executor):
         return await call
 
     assert asyncio.run(work()).embeddings.shape == (64, 128)
+
+
+def test_an_answer_that_waits_for_itself_is_contended(model, executor):
+    raised = []
+
+    class Handler:
+        def __call__(self, completed, total):
+            return True
+
+        def __del__(self):
+            try:
+                calls[0].wait()
+            except uform.Error as error:
+                raised.append(type(error))
+
+    calls = [model.deferred(executor).text_encode(TEXTS, uform.Arena(), progress=Handler())]
+    calls[0].wait()
+    assert raised == [uform.ContendedError]
+
+
+def test_many_wait_while_one_answers(model, executor):
+    class Slow:
+        def __call__(self, completed, total):
+            return True
+
+        def __del__(self):
+            time.sleep(0.001)  # the others wake meanwhile
+
+    for _ in range(50):
+        call = model.deferred(executor).text_encode(TEXTS, uform.Arena(), progress=Slow())
+        answers = []
+        threads = [threading.Thread(target=lambda: answers.append(call.wait())) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(answers) == 3 and answers.count(answers[0]) == 3
+
+
+def test_a_failed_call_that_a_frame_holds_is_collected(model, executor):
+    class Witness:
+        pass
+
+    def fail(witness):
+        call = model.deferred(executor).text_encode(TEXTS, uform.Arena(), dimensions=999)
+        try:
+            call.wait()
+        except uform.Error:
+            pass
+
+    witness = Witness()
+    gone = weakref.ref(witness)
+    fail(witness)
+    del witness
+    gc.collect()
+    assert gone() is None

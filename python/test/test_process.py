@@ -221,3 +221,18 @@ def test_handles_come_and_go(nano_path):
     for _ in range(30):
         once()
     assert resident() - held < 8 << 20, resident() - held
+
+
+def test_exit_while_threads_start_calls(nano_path):
+    program = f"""
+import sys, threading, uform
+model = uform.Model.load_ram({str(nano_path)!r})
+def encode():
+    arena = uform.Arena()
+    while True:
+        model.text_encode(["a text"], arena, progress=lambda completed, total: True)
+for _ in range(4):
+    threading.Thread(target=encode, daemon=True).start()
+sys.exit(4)
+"""
+    assert subprocess.run([sys.executable, "-c", program], timeout=60, stderr=subprocess.DEVNULL).returncode == 4

@@ -58,7 +58,7 @@ class png_reader_t {
             failure_ = refuse(SPNG_EMEM);
             return;
         }
-        check(spng_set_crc_action(state_, SPNG_CRC_ERROR, SPNG_CRC_DISCARD));
+        check(spng_set_crc_action(state_, SPNG_CRC_ERROR, SPNG_CRC_ERROR));
         check(spng_set_chunk_limits(state_, chunk_limit_k, chunks_limit_k));
         check(spng_set_png_buffer(state_, file.data(), file.size()));
         check(spng_get_ihdr(state_, &header_));
