@@ -66,10 +66,12 @@ void add_run_flags(CLI::App &app, training_options_t &options) {
 }
 
 void add_world_flags(CLI::App &app, training_options_t &options) {
-    app.add_option("--mesh", options.mesh, "folder all processes of a run see, to meet in");
+    auto *const mesh = app.add_option("--mesh", options.mesh, "folder all processes of a run see, to meet in");
     app.add_option("--rank", options.rank, "of this process, from 0; the first writes everything");
-    app.add_option("--ranks", options.ranks, "processes that train as one; 1");
-    app.add_option("--deadline", options.deadline, "seconds to wait for another process; 600")->check(at_least_one);
+    mesh->needs(app.add_option("--ranks", options.ranks, "processes that train as one; 1"));
+    app.add_option("--deadline", options.deadline, "seconds to wait for another process; 600")
+        ->check(at_least_one)
+        ->check(CLI::Range(std::size_t(1), std::size_t(1'000'000'000)));
 }
 
 } // namespace

@@ -323,13 +323,24 @@ class RunsTest(unittest.TestCase):
             compressed.write_bytes(content)
             self.expect_failure(self.train("--steps", 12), 1, part)
 
-    def test_resume_auto_takes_the_highest_step_of_a_folder(self):
+    def test_resume_auto_goes_on_from_the_run_s_own(self):
         folder = self.folder / "run"
         self.expect_success(self.train("--steps", 4, output=f"{folder}/"))
-        self.expect_success(self.train("--steps", 6, output=folder / "later.safetensors"))
+        own = folder / "model.safetensors"
+        shutil.copy(own, folder / "best.safetensors")
         (folder / "broken.safetensors").write_bytes(b"\xff" * 99)
-        self.expect_success(self.train("--steps", 6, "--resume", "auto", output=folder))
+        self.expect_success(self.train("--steps", 4, "--resume", "auto", output=folder))
         self.assertEqual(len(self.events("end")), 1)  # nothing was left to do
+        for content in (b"", b"\xff" * 99):
+            own.write_bytes(content)
+            self.expect_failure(self.train("--steps", 4, "--resume", "auto", output=folder), 1, "model.safetensors")
+            self.assertEqual(own.read_bytes(), content)
+
+    def test_a_refused_resume_leaves_the_log(self):
+        self.expect_success(self.train("--steps", 4))
+        before = self.log.read_bytes()
+        self.expect_failure(self.train("--steps", 9, "--resume", self.output), 1, "schedule")
+        self.assertEqual(self.log.read_bytes(), before)
 
     def test_resume_auto_beside_other_runs(self):
         self.expect_success(self.train("--steps", 2, output=self.folder / "other.safetensors"))

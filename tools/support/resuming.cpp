@@ -3,11 +3,10 @@
  *  @brief Looks through folders and logs.
  */
 #include <filesystem>
-#include <optional>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "support/checkpoint_header.hpp"
 #include "support/error.hpp"
 #include "support/files.hpp"
 #include "support/resuming.hpp"
@@ -18,18 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/** The steps a checkpoint has taken; nothing where the file is none that a run saved. */
-std::optional<std::uint64_t> steps_of(fs::path const &path) {
-    std::error_code failed;
-    std::string const name = path.filename().string();
-    if (!name.ends_with(".safetensors") || name.ends_with(".optimizer.safetensors")) return {};
-    if (!fs::is_regular_file(path, failed)) return {};
-    try {
-        return read_checkpoint_header(path.string()).number("step");
-    } catch (tool_error_t const &) {
-        return {};
-    }
-}
+constexpr char const *own_name_k = "model.safetensors"; // in a folder of the run's own
 
 } // namespace
 
@@ -44,22 +32,20 @@ std::string output_file_of(std::string const &output) {
     std::error_code failed;
     fs::create_directories(output, failed);
     if (failed) fail_at(output, 0, "cannot make the folder, {}; choose another place", failed.message());
-    return (fs::path(output) / "model.safetensors").string();
+    return (fs::path(output) / own_name_k).string();
 }
 
 std::string find_checkpoint(std::string const &output) {
+    fs::path const file = names_folder(output) ? fs::path(output) / own_name_k : fs::path(output);
     std::error_code failed;
-    if (!names_folder(output)) return fs::exists(output, failed) ? output : std::string();
-    std::string newest;
-    std::uint64_t highest = 0;
-    for (fs::directory_entry const &entry : fs::directory_iterator(output, failed)) {
-        std::optional<std::uint64_t> const steps = steps_of(entry.path());
-        bool const later = steps && (newest.empty() || *steps > highest);
-        // Of equal steps the first by name, as folders list in no order.
-        if (later || (steps && *steps == highest && entry.path().string() < newest))
-            newest = entry.path().string(), highest = *steps;
-    }
-    return newest;
+    return fs::symlink_status(file, failed).type() == fs::file_type::not_found ? std::string() : file.string();
+}
+
+bool has_moments(std::string const &checkpoint, std::uint64_t step) {
+    fs::path const path(checkpoint);
+    std::error_code failed;
+    return fs::exists(path.parent_path() / fmt::format("{}.{}.optimizer.safetensors", path.stem().string(), step),
+                      failed);
 }
 
 void cut_log(std::string const &path, std::uint64_t step) {

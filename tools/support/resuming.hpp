@@ -15,9 +15,12 @@ std::string output_file_of(std::string const &output);
 /** Whether an output is named as such a folder. */
 bool names_folder(std::string const &output);
 
-/** What `--resume auto` goes on from: in a folder of the run's own the checkpoint of the highest step, else the output
- *  itself, as other files beside it may be of other runs. Empty: nothing yet. `output` is as the user wrote it. */
+/** What `--resume auto` goes on from: the run's own checkpoint, readable or not, as other files beside it may be copies
+ *  or of other runs. Empty: there is none yet. `output` is as the user wrote it. */
 std::string find_checkpoint(std::string const &output);
+
+/** Whether the optimizer's moments of that step lie beside a checkpoint. */
+bool has_moments(std::string const &checkpoint, std::uint64_t step);
 
 /** Takes out of a log what came after `step`, which a resumed run is about to do again, and a line cut short. */
 void cut_log(std::string const &path, std::uint64_t step);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <optional>
 #include <unistd.h>
 
 #include "support/batch_queue.hpp"
@@ -47,8 +48,10 @@ class run_t {
 
   private:
     uform_trainer_step_stats_t take_step(trainer_t &trainer, std::size_t step, prepared_t const &prepared);
+    prepared_t take(batch_queue_t &queue, std::size_t step);
     void stop_early(trainer_t const &trainer, std::size_t done, drawn_t const &drawn, uform_outcome_t const &outcome);
     std::size_t steps_for(double minutes);
+    void open_log();
     void log_start();
     void log_step(uform_trainer_step_stats_t const &stats, batch_t const &batch, double seconds);
     bool leads() const noexcept { return options_.rank == 0; } // writes files, alone in its world
@@ -59,7 +62,7 @@ class run_t {
 
     training_options_t const &options_;
     plan_t plan_;
-    run_log_t log_;
+    std::optional<run_log_t> log_;
     executor_t executor_;
     material_t material_;
     corpus_t held_out_;
@@ -76,7 +79,7 @@ class run_t {
 };
 
 run_t::run_t(training_options_t const &options, plan_t plan)
-    : options_(options), plan_(std::move(plan)), log_(leads() ? options.log : "", !plan_.resume.empty()),
+    : options_(options), plan_(std::move(plan)),
       executor_(make_executor(options.threads, cpu_class_from(options.cpu_class))), material_(plan_),
       stopping_(options) {
     if (auto const &validation = plan_.mixture.validation)
@@ -95,6 +98,16 @@ uform_trainer_step_stats_t run_t::take_step(trainer_t &trainer, std::size_t step
     return stats;
 }
 
+/** A source that has changed, or is gone, ends the run; the steps taken outlive it. */
+prepared_t run_t::take(batch_queue_t &queue, std::size_t step) {
+    try {
+        return queue.take();
+    } catch (...) {
+        if (step > plan_.first_step && !interrupt_requested()) save();
+        throw;
+    }
+}
+
 /** Names the sources that made a loss infinite or no number. */
 void run_t::stop_early(trainer_t const &trainer, std::size_t done, drawn_t const &drawn,
                        uform_outcome_t const &outcome) {
@@ -102,7 +115,7 @@ void run_t::stop_early(trainer_t const &trainer, std::size_t done, drawn_t const
     verdict_t const verdict = find_culprits(trainer, executor_, plan_, material_, drawn, scratch);
     json_t paths = json_t::array();
     for (std::size_t const source : verdict.sources) paths.push_back(material_.source(source).path);
-    log_.write(
+    log_->write(
         {{"event", "end"}, {"reason", "non_finite"}, {"step", done}, {"steps", plan_.steps}, {"sources", paths}});
     bar_.clear();
     check(outcome, fmt::format("step {}", done + 1),
@@ -126,33 +139,33 @@ std::size_t run_t::steps_for(double minutes) {
     }
     double const pace = seconds / double(timed);
     std::size_t const steps = std::size_t(std::max(1.0, (budget - seconds_since(begin_)) / pace));
-    log_.write({{"event", "timing"}, {"seconds_per_step", pace}, {"steps", steps}});
+    log_->write({{"event", "timing"}, {"seconds_per_step", pace}, {"steps", steps}});
     report(name_k, fmt::format("{:.3f} s a step, so {} steps fit {} minutes", pace, steps, minutes));
     return steps;
 }
 
 void run_t::log_start() {
     json_t widths = plan_.matryoshka;
-    log_.write({{"event", "start"},
-                {"version", uform_version()},
-                {"mixture", plan_.mixture.path},
-                {"objective", uform_objective_name(plan_.objective)},
-                {"hidden", plan_.hidden},
-                {"depth", plan_.depth},
-                {"parameters", plan_.parameters()},
-                {"context", plan_.context},
-                {"matryoshka", widths},
-                {"batch_pairs", plan_.mixture.batch_pairs},
-                {"learning_rate", plan_.learning_rate},
-                {"seed", plan_.seed},
-                {"threads", options_.threads},
-                {"processes", options_.ranks},
-                {"from", plan_.initial},
-                {"resume", plan_.resume},
-                {"first_step", plan_.first_step},
-                {"steps", plan_.steps},
-                {"records", material_.records()},
-                {"output", options_.output}});
+    log_->write({{"event", "start"},
+                 {"version", uform_version()},
+                 {"mixture", plan_.mixture.path},
+                 {"objective", uform_objective_name(plan_.objective)},
+                 {"hidden", plan_.hidden},
+                 {"depth", plan_.depth},
+                 {"parameters", plan_.parameters()},
+                 {"context", plan_.context},
+                 {"matryoshka", widths},
+                 {"batch_pairs", plan_.mixture.batch_pairs},
+                 {"learning_rate", plan_.learning_rate},
+                 {"seed", plan_.seed},
+                 {"threads", options_.threads},
+                 {"processes", options_.ranks},
+                 {"from", plan_.initial},
+                 {"resume", plan_.resume},
+                 {"first_step", plan_.first_step},
+                 {"steps", plan_.steps},
+                 {"records", material_.records()},
+                 {"output", options_.output}});
 }
 
 /** Of the world's operations those of attention are told from this process's texts, as all get alike ones. */
@@ -165,24 +178,24 @@ void run_t::log_step(uform_trainer_step_stats_t const &stats, batch_t const &bat
     double const peak = 1e12 * options_.peak;
     stats_ = stats, tokens_ += stats.tokens, operations_ += operations, seconds_ += seconds;
     json_t share = options_.peak > 0 ? json_t(operations / seconds / peak) : json_t(nullptr);
-    log_.write({{"event", "step"},
-                {"step", stats.step},
-                {"loss", stats.loss},
-                {"contrastive", stats.contrastive_loss},
-                {"masked_text", stats.masked_text_loss},
-                {"late_interaction", stats.late_interaction_loss},
-                {"choices", stats.choices_loss},
-                {"coding_rate", stats.coding_rate},
-                {"lipschitz", stats.lipschitz},
-                {"effective_rank", stats.effective_rank},
-                {"learning_rate", stats.learning_rate},
-                {"gradient_norm", stats.gradient_norm},
-                {"truncated", stats.truncated},
-                {"dropped", stats.dropped},
-                {"tokens", stats.tokens},
-                {"tokens_per_second", double(stats.tokens) / seconds},
-                {"operations_per_second", operations / seconds},
-                {"share_of_peak", share}});
+    log_->write({{"event", "step"},
+                 {"step", stats.step},
+                 {"loss", stats.loss},
+                 {"contrastive", stats.contrastive_loss},
+                 {"masked_text", stats.masked_text_loss},
+                 {"late_interaction", stats.late_interaction_loss},
+                 {"choices", stats.choices_loss},
+                 {"coding_rate", stats.coding_rate},
+                 {"lipschitz", stats.lipschitz},
+                 {"effective_rank", stats.effective_rank},
+                 {"learning_rate", stats.learning_rate},
+                 {"gradient_norm", stats.gradient_norm},
+                 {"truncated", stats.truncated},
+                 {"dropped", stats.dropped},
+                 {"tokens", stats.tokens},
+                 {"tokens_per_second", double(stats.tokens) / seconds},
+                 {"operations_per_second", operations / seconds},
+                 {"share_of_peak", share}});
     double const pace = operations_ / seconds_;
     if (leads())
         bar_.show(stats.step, plan_.steps,
@@ -207,7 +220,7 @@ void run_t::validate(std::size_t step) {
     scores_ = {step, evaluation.retrieval};
     json_t line = {{"event", "validation"}, {"step", step}};
     line.update(to_json(evaluation.retrieval));
-    log_.write(line);
+    log_->write(line);
     bar_.clear();
     recall_t const &forward = evaluation.retrieval.forward;
     report(name_k, fmt::format("step {}: R@1 {:.3f}, R@10 {:.3f} over {} held-out pairs", step, forward.at_1,
@@ -223,22 +236,35 @@ int run_t::stop(std::size_t done) {
     save();
     int const signal = interrupt_requested() ? interrupt_requested() : SIGTERM; // which another process got
     if (!leads()) return 128 + signal;
-    log_.write({{"event", "end"}, {"reason", "interrupted"}, {"step", done}, {"steps", plan_.steps}});
+    log_->write({{"event", "end"}, {"reason", "interrupted"}, {"step", done}, {"steps", plan_.steps}});
     bar_.clear();
     report(name_k, fmt::format("stopped at step {} of {}; go on with --resume {} --steps {}", done, plan_.steps,
                                options_.output, plan_.steps));
     return 128 + signal;
 }
 
+/** Of a run that goes on, only once the trainer has taken its checkpoint: a refusal leaves the log as it was. */
+void run_t::open_log() {
+    bool const resumes = !plan_.resume.empty();
+    if (resumes && leads()) cut_log(options_.log, plan_.first_step);
+    log_.emplace(leads() ? options_.log : "", resumes);
+    if (!resumes || !leads() || has_moments(plan_.resume, plan_.first_step)) return;
+    report(name_k, fmt::format("{}: has no moments of step {} beside it; the optimizer starts anew, and the bits are "
+                               "not those of a run that never stopped",
+                               plan_.resume, plan_.first_step));
+}
+
 int run_t::run() {
+    if (plan_.resume.empty()) open_log();
     if (options_.minutes) plan_.steps = steps_for(*options_.minutes);
-    log_start();
     mesh_ = join_world(options_, executor_);
     trainer_ = make_trainer(plan_, executor_, mesh_, plan_.steps);
+    if (!plan_.resume.empty()) open_log();
+    log_start();
     batch_queue_t queue(material_, plan_.first_step, plan_.steps);
     for (std::size_t step = plan_.first_step; step < plan_.steps;) {
         steady_t::time_point const begin = steady_t::now();
-        prepared_t const prepared = queue.take();
+        prepared_t const prepared = take(queue, step);
         uform_trainer_step_stats_t const stats = take_step(trainer_, step, prepared);
         ++step;
         try {
@@ -253,12 +279,12 @@ int run_t::run() {
     save();
     validate(plan_.steps);
     if (scores_ && leads()) write_card({options_, plan_, material_, stats_, scores_});
-    log_.write({{"event", "end"},
-                {"reason", "finished"},
-                {"step", plan_.steps},
-                {"seconds", seconds_since(begin_)},
-                {"tokens", tokens_},
-                {"tokens_per_second", seconds_ > 0 ? double(tokens_) / seconds_ : 0}});
+    log_->write({{"event", "end"},
+                 {"reason", "finished"},
+                 {"step", plan_.steps},
+                 {"seconds", seconds_since(begin_)},
+                 {"tokens", tokens_},
+                 {"tokens_per_second", seconds_ > 0 ? double(tokens_) / seconds_ : 0}});
     return exit_success_k;
 }
 
@@ -270,8 +296,8 @@ void refuse_overwriting(training_options_t const &options, plan_t const &plan) {
         for (source_t const &source : plan.mixture.choices->sources) sources.push_back(source.path);
     if (plan.mixture.validation) sources.push_back(plan.mixture.validation->path);
     for (std::string const &source : sources) check_apart(options.output, source), check_apart(options.log, source);
-    for (std::string const &checkpoint : {options.output, plan.initial, plan.resume})
-        check_apart(options.log, checkpoint);
+    for (std::string const &file : {options.output, options.card, plan.initial, plan.resume})
+        check_apart(options.log, file);
 }
 
 /** A checkpoint of fresh weights, or of `initial` with the heads it lacks. */
@@ -310,7 +336,6 @@ int train(training_options_t const &asked) {
     }
     plan_t plan = make_plan(options);
     refuse_overwriting(options, plan);
-    if (!plan.resume.empty() && options.rank == 0) cut_log(options.log, plan.first_step);
     if (plan.steps == 0 && !options.minutes) {
         write_untrained(options, std::move(plan));
         return exit_success_k;
