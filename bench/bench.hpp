@@ -188,6 +188,11 @@ class report_t {
     }
 };
 
+inline double median(std::vector<double> values) {
+    std::nth_element(values.begin(), values.begin() + std::ptrdiff_t(values.size() / 2), values.end());
+    return values[values.size() / 2];
+}
+
 /** `--class NAME`, `--json FILE`, `--peer COMMAND` (again for each), `--rounds COUNT`, `--only table|classes`.
  */
 struct arguments_t {

@@ -83,11 +83,6 @@ class runner_t {
     }
 };
 
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
-}
-
 /** Wall and processor seconds of one step after another. */
 struct spent_t {
     std::vector<double> wall, processor;

@@ -94,11 +94,6 @@ double microseconds(body_ const &body) {
     return (wall_now() - start) * 1e6 / calls_k;
 }
 
-double median(std::vector<double> values) {
-    std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-    return values[values.size() / 2];
-}
-
 void compare(uform_model_t model, std::size_t threads, uform_mood_t mood) {
     using way_t = caller_t::way_t;
     caller_t caller(model, threads, mood);

@@ -25,10 +25,6 @@ using namespace bench;
 constexpr std::size_t hidden_k = 256, depth_k = 6, pairs_k = 256, items_k = 2 * pairs_k, length_k = 128;
 constexpr std::size_t width_k = 128, span_k = 64, legal_k = 8;
 
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
-}
 template <typename body_>
 double seconds_of(body_ const &body) {
     double const start = seconds_now();
