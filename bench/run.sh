@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The benchmark table of this project: builds the programs, runs them in turn with every peer that can be had, and prints
 # medians of three runs; bench/README.md says what the numbers mean.
-# Usage: bench/run.sh [--quick] [--json FILE]    --quick: one run of few rounds, to see that it works
+# Usage: bench/run.sh [--quick] [--rounds COUNT] [--json FILE]    --quick: one run of one round, to see that it works
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 
@@ -9,6 +9,7 @@ runs=3 rounds=3 json=
 while [ $# -gt 0 ]; do
     case $1 in
     --quick) runs=1 rounds=1 ;;
+    --rounds) rounds=${2:?--rounds needs a count} && shift ;;
     --json) json=${2:?--json needs a file} && shift ;;
     *) sed -n '4s/^# //p' "$0" >&2 && exit 64 ;;
     esac
