@@ -195,7 +195,7 @@ TEST(media_gradient, every_tensor_by_complex_step) {
     run_of_t<complex_t> run(parameters);
     std::size_t moved = 0;
     for (auto const &[offset, count] : problem.layout.tensors) {
-        std::size_t const samples = std::min<std::size_t>(count, 7);
+        std::size_t const samples = std::min<std::size_t>(count, 5);
         for (std::size_t sample = 0; sample < samples; ++sample) {
             std::size_t const i = offset + sample * (count / samples) + sample % std::max<std::size_t>(count / samples, 1);
             parameters[i].imag(step_k);
@@ -206,7 +206,7 @@ TEST(media_gradient, every_tensor_by_complex_step) {
                 << "parameter " << i - offset << " of the tensor at " << offset;
         }
     }
-    EXPECT_GT(moved, 150u) << "most tensors take part";
+    EXPECT_GT(moved, 110u) << "most tensors take part";
 }
 
 /** A random direction over all of a tensor touches every one of its partials: d/dh F(x + hv) = <gradient, v>. */

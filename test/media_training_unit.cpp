@@ -117,7 +117,7 @@ struct run_t {
     explicit run_t(trainer_options_t const &options, std::size_t threads = 1, std::string const &resume = "") {
         uform_cpu_class_t fastest;
         EXPECT_FALSE(resolve_class(uform_cpu_class_derived_k, has_kernels, fastest));
-        if (threads > 1) EXPECT_FALSE(executor.start(threads, fastest, nullptr));
+        EXPECT_TRUE(threads == 1 || !executor.start(threads, fastest, nullptr));
         EXPECT_FALSE(trainer.start(options, fastest, executor));
         if (resume.empty()) return;
         failure_t const failure = trainer.resume(resume, {});
@@ -370,12 +370,12 @@ struct waves_t {
 
 TEST(media_training, hidden_patches_are_learned_from_those_that_show) {
     trainer_options_t options = options_of(uform_objective_masked_k);
-    options.schedule = derive_schedule({4e-3f, 0, 10, 160});
+    options.schedule = derive_schedule({4e-3f, 0, 10, 90});
     run_t run(options, 2);
     float last = 0, first = 0;
     std::vector<double> mean(48), square(48);
     std::size_t patches = 0;
-    for (std::size_t step = 0; step < 160; ++step) {
+    for (std::size_t step = 0; step < 90; ++step) {
         waves_t waves(step);
         step_items_t items = waves.batch.given(false);
         items.source = {waves_t::fill, &waves.batch};
@@ -383,7 +383,7 @@ TEST(media_training, hidden_patches_are_learned_from_those_that_show) {
         failure_t const failure = run.trainer.step(items, run.executor, &run.stats);
         ASSERT_FALSE(failure) << failure.message << ": " << failure.detail;
         if (step == 0) first = run.stats.masked_image_loss;
-        if (step >= 150) last += run.stats.masked_image_loss / 10;
+        if (step >= 80) last += run.stats.masked_image_loss / 10;
         if (step % 16) continue;
         std::vector<bf16_t> values(36 * 48);
         double target[48];
