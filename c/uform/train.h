@@ -282,8 +282,8 @@ typedef struct uform_trainer_step_stats_t {
     float loss;                  /**< the sum that was minimized */
     float contrastive_loss;      /**< zero where the objective is masked alone */
     float masked_text_loss;      /**< without its weight; zero where absent */
-    float masked_image_loss;     /**< mean squared error of hidden patches, each less its mean and over its deviation, so
-                                      that zeros err by one; without its weight; zero where absent */
+    float masked_image_loss;     /**< mean squared error of hidden patches, each less its mean, over its deviation: zeros
+                                      err by one; without its weight; zero where absent */
     float masked_video_loss;     /**< the same of tubes */
     float masked_audio_loss;     /**< the same of chunks of samples */
     float late_interaction_loss; /**< with its weight; zero where absent */
@@ -310,8 +310,8 @@ typedef struct uform_trainer_step_t {
                                         hold is `shape_mismatch` */
     uform_modality_t const *modalities; /**< [count]; one that the batch shape leaves out, or whose files
                                              this build does not read, is `unsupported`. NULL: all text */
-    uform_tape_view_t contents;    /**< u8: a text or a whole file each. A file that is damaged, or beyond `limits`, fails
-                                        the step as it fails encoding, naming the item; nothing has changed then */
+    uform_tape_view_t contents;    /**< u8: a text or a whole file each. A file that is damaged or beyond `limits`
+                                        fails the step as it fails encoding, naming the item; nothing has changed then */
     uint32_t const *bags;          /**< [count]; items of one bag share a device. NULL: each alone */
     uint32_t const *temperature_groups; /**< [count], below `contrastive.temperature_groups` where pairs are scored, and
                                              below `choices.temperature_groups` for items that choose. NULL: all zero */
