@@ -85,7 +85,7 @@ void add_options(fields_t &fields, trainer_options_t const &options) noexcept {
 
 /** A prefix as it is saved, and where that is longer than a comparison can hold its beginning and a hash of it all. */
 void add_prefix(fields_t &fields, char const *name, buffer_t<char> const &escaped) noexcept {
-    constexpr std::size_t shown_k = 64, hash_digits_k = 20;
+    constexpr std::size_t shown_k = 40, hash_digits_k = 20;
     std::string_view const text {escaped.data(), escaped.size() ? ::strnlen(escaped.data(), escaped.size()) : 0};
     if (text.size() <= shown_k + hash_digits_k) return fields.add(name, text);
     std::uint64_t hash = 0xcbf29ce484222325u; // FNV-1a

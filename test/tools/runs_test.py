@@ -336,6 +336,48 @@ class RunsTest(unittest.TestCase):
             self.expect_failure(self.train("--steps", 4, "--resume", "auto", output=folder), 1, "model.safetensors")
             self.assertEqual(own.read_bytes(), content)
 
+    def test_resume_auto_starts_from_an_untrained_model(self):
+        self.expect_success(self.train("--steps", 0, "--seed", 5))
+        self.expect_failure(self.train("--steps", 3, "--resume", self.output), 1, "out.safetensors: ", "--from")
+        self.expect_success(self.train("--steps", 3, "--resume", "auto", "--seed", 5))
+        self.assertEqual([self.events("start")[0][key] for key in ("from", "first_step")], [str(self.output), 0])
+        trained = self.output.read_bytes()
+        self.output.unlink()
+        self.expect_success(self.train("--steps", 3, "--seed", 5))
+        self.assertEqual(self.output.read_bytes(), trained)  # as if it had never been written
+
+    def test_what_dead_runs_left_goes(self):
+        gone = subprocess.Popen(["true"])
+        gone.wait()  # so that its number is nobody's, or another's soon
+        left = [f"out.safetensors.{kind}.{gone.pid}{rest}" for kind in ("validation", "probe", "tmp", "unpacked")
+                for rest in ("", ".12.3.tmp")] + [f"out.README.md.tmp.{gone.pid}", f"run.jsonl.tmp.{gone.pid}",
+                                                  "out.7.optimizer.safetensors.1.2.tmp", "out.safetensors.9.9.tmp"]
+        kept = [f"out.safetensors.validation.{os.getpid()}", "out.safetensors.validation.mine", f"other.tmp.{gone.pid}"]
+        for name in left + kept:
+            (self.folder / name).write_text("half")
+        self.expect_success(self.train("--steps", 1))
+        names = os.listdir(self.folder)
+        self.assertEqual([name for name in left if name in names], [])
+        self.assertEqual([name for name in kept if name not in names], [])
+
+    def test_the_share_of_peak_is_measured_or_told(self):
+        self.expect_success(self.train("--steps", 2))
+        start, step = self.events("start")[0], self.events()[-1]
+        if start["peak"] is None:
+            self.assertIsNone(step["share_of_peak"])  # a class without a loop of registers
+        else:
+            self.assertAlmostEqual(step["share_of_peak"], step["operations_per_second"] / start["peak"], delta=1e-12)
+            self.assertTrue(0 < step["share_of_peak"] < 1, step)
+        self.expect_success(self.train("--steps", 2, "--peak", 0.5))
+        self.assertEqual(self.events("start")[0]["peak"], 5e11)
+        for peak in ("nan", "inf", 0, -1, "1e400"):
+            self.expect_failure(self.train("--steps", 2, "--peak", peak), 2, "--peak")
+
+    def test_a_log_that_a_save_would_write_over(self):
+        for name in ("out.3.optimizer.safetensors", "out.77.optimizer.safetensors"):
+            self.expect_failure(tools_test.run("uform_base", *SMALL, "--mixture", self.mixture, "--output", self.output, "--log",
+                                               self.folder / name, "--steps", 3), 1, f"{name}: ", "moments")
+
     def test_a_refused_resume_leaves_the_log(self):
         self.expect_success(self.train("--steps", 4))
         before = self.log.read_bytes()
