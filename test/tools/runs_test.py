@@ -17,7 +17,6 @@ import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
 import time
 import unittest
@@ -39,15 +38,10 @@ def frame(content):
     return struct.pack("<IBI", 0xFD2FB528, 0xA0, len(content)) + struct.pack("<I", len(content) << 3 | 1)[:3] + content
 
 
-class RunsTest(unittest.TestCase):
-    expect_failure = tools_test.ToolsTest.expect_failure
-
+class RunsTest(tools_test.FolderCase):
     def setUp(self):
-        self.scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(self.scratch.cleanup)
-        self.folder = pathlib.Path(self.scratch.name)
-        (self.folder / "train.jsonl").write_text(tools_test.pairs(40))
-        (self.folder / "test.jsonl").write_text(tools_test.pairs(20))
+        super().setUp()
+        self.write_pairs()
         (self.folder / "choices.jsonl").write_text(questions(30))
         records = [{"query": f"wort {i}", "document": [f"word {i}", f"term {i}"], "negatives": [f"bird {i}"]} for i in range(20)]
         (self.folder / "hard.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
@@ -67,9 +61,6 @@ class RunsTest(unittest.TestCase):
     def train(self, *arguments, output=None, **options):
         return tools_test.run("uform_base", *SMALL, "--mixture", self.mixture, "--output", output or self.output,
                               "--log", self.log, *arguments, **options)
-
-    def expect_success(self, done):
-        self.assertEqual(done.returncode, 0, done.stderr.decode())
 
     def events(self, kind="step"):
         return [line for line in map(json.loads, self.log.read_text().splitlines()) if line["event"] == kind]

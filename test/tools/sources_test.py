@@ -12,7 +12,6 @@ import pathlib
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
@@ -59,13 +58,9 @@ def write_parquet(path, content, rows=64):
     pyarrow.parquet.write_table(pyarrow.table(columns), path, row_group_size=rows)
 
 
-class SourcesCase(unittest.TestCase):
-    expect_failure = tools_test.ToolsTest.expect_failure
-
+class SourcesCase(tools_test.FolderCase):
     def setUp(self):
-        self.scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(self.scratch.cleanup)
-        self.folder = pathlib.Path(self.scratch.name)
+        super().setUp()
         self.output = self.folder / "out" / "model.safetensors"
         self.output.parent.mkdir()
         self.log = self.folder / "run.jsonl"
@@ -79,9 +74,6 @@ class SourcesCase(unittest.TestCase):
 
     def train(self, source, *arguments, **changes):
         return subprocess.run(self.command(source, *arguments, **changes), capture_output=True, stdin=subprocess.DEVNULL)
-
-    def expect_success(self, done):
-        self.assertEqual(done.returncode, 0, done.stderr.decode())
 
     def steps(self):
         events = map(json.loads, self.log.read_text().splitlines())

@@ -4,12 +4,10 @@
 Same conventions as tools_test.py. Skipped, with 77, where the build or the machine has no UCX.
 """
 import json
-import pathlib
 import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
@@ -19,15 +17,11 @@ import tools_test
 SMALL = runs_test.SMALL
 
 
-class WorldTest(unittest.TestCase):
-    expect_failure = tools_test.ToolsTest.expect_failure
-
+class WorldTest(tools_test.FolderCase):
     deadline = 60  # seconds
 
     def setUp(self):
-        self.scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(self.scratch.cleanup)
-        self.folder = pathlib.Path(self.scratch.name)
+        super().setUp()
         (self.folder / "train.jsonl").write_text(tools_test.pairs(60))
         (self.folder / "mixture.json").write_text(json.dumps({"sources": [{"path": "train.jsonl"}], "batch_pairs": 9,
                                                               "objective": "masked", "warmup_steps": 2}))
