@@ -13,6 +13,7 @@ namespace uform::tools {
 namespace {
 
 constexpr std::size_t pairs_per_call_k = 256;
+constexpr std::size_t pairs_loaded_k = 16; // at a time, as a document may be far longer than what is scored of it
 
 /** Appends rows without the gaps between them. */
 void append(uform_rows_tape_t const &rows, std::vector<float> &values) {
@@ -50,11 +51,14 @@ evaluation_t evaluate(text_encoder_t &encoder, pair_store_t const &pairs, evalua
     evaluation_t evaluation;
     std::size_t const limit = std::min(options.bytes, encoder.description().context);
     side_t queries {{options.query_prefix, limit}, {}}, documents {{options.document_prefix, limit}, {}};
-    for (std::size_t first = 0; first < pairs.size(); first += pairs_per_call_k) {
-        leave_if_interrupted();
-        corpus_t const corpus = pairs.load(first, std::min(pairs_per_call_k, pairs.size() - first));
-        for (std::size_t i = 0; i < corpus.size(); ++i)
-            queries.batch.add(corpus.query(i)), documents.batch.add(corpus.document(i));
+    for (std::size_t first = 0; first < pairs.size();) {
+        std::size_t const end = std::min(first + pairs_per_call_k, pairs.size());
+        for (; first < end; first += std::min(pairs_loaded_k, end - first)) {
+            leave_if_interrupted();
+            corpus_t const corpus = pairs.load(first, std::min(pairs_loaded_k, end - first));
+            for (std::size_t i = 0; i < corpus.size(); ++i)
+                queries.batch.add(corpus.query(i)), documents.batch.add(corpus.document(i));
+        }
         queries.encode(encoder, options, evaluation), documents.encode(encoder, options, evaluation);
     }
     evaluation.truncated = queries.batch.truncated() + documents.batch.truncated();
