@@ -147,8 +147,14 @@ failure_t container_t::open(file_t file, container_format_t format, stop_t stop)
     if (!demuxer) return failure_of(AVERROR(ENOSYS)); // a build of FFmpeg without it
     context_->pb = bytes_, context_->io_open = refuse_nested;
     if (int const code = avformat_open_input(&context_, nullptr, demuxer, nullptr); code < 0) return failure_of(code);
-    // Of MP3 the header tells no sample rate, which the demuxer needs to tell how much of the last frames is padding.
-    int const code = format == container_format_t::mp3_k ? avformat_find_stream_info(context_, nullptr) : 0;
+    return {};
+}
+
+failure_t container_t::look_ahead() noexcept {
+    AVCodecParameters const &codec = *stream_->codecpar;
+    bool const is_other_rate = codec.codec_id == AV_CODEC_ID_OPUS && codec.sample_rate != 48000;
+    if (format_ != container_format_t::mp3_k && !is_other_rate) return {};
+    int const code = avformat_find_stream_info(context_, nullptr);
     return code < 0 ? failure_of(code) : failure_t {};
 }
 
@@ -162,7 +168,8 @@ AVStream *container_t::pick(medium_t medium) noexcept {
             stream->disposition & AV_DISPOSITION_DEFAULT && stream_ && !(stream_->disposition & AV_DISPOSITION_DEFAULT);
         if (!stream_ || first_default) stream_ = stream;
     }
-    if (stream_) stream_->discard = AVDISCARD_DEFAULT;
+    if (!stream_) return nullptr;
+    stream_->discard = AVDISCARD_DEFAULT;
     return stream_;
 }
 
@@ -188,6 +195,7 @@ decoder_t::~decoder_t() noexcept {
 }
 
 failure_t decoder_t::start(AVStream const &stream, uform_limits_t const &limits) noexcept {
+    if (failure_t const failure = container_.look_ahead()) return failure;
     AVCodecID const id = stream.codecpar->codec_id;
     bool const is_kept = std::find(std::begin(codecs_k), std::end(codecs_k), id) != std::end(codecs_k);
     AVCodec const *const codec = is_kept ? avcodec_find_decoder(id) : nullptr;

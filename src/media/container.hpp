@@ -65,6 +65,11 @@ class container_t {
     failure_t open(file_t file, container_format_t format, stop_t stop = {}) noexcept;
     /** Picks the stream to read: of its medium the one marked as default, or else the first; null where there is none. */
     AVStream *pick(medium_t medium) noexcept;
+    /**
+     *  Decodes what it takes to know the sample rate, in which padding is counted: headers of MP3 tell none, and those of
+     *  Matroska, of Opus, the one that was encoded, which is not the one that it decodes at.
+     */
+    failure_t look_ahead() noexcept;
     AVFormatContext &context() const noexcept { return *context_; }
     /** The next packet of the picked stream, until the next call; null at the end. */
     failure_t read(AVPacket *&packet) noexcept;
