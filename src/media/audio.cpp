@@ -147,7 +147,7 @@ failure_t decode_audio(recording_t const &recording, std::span<float> samples, s
     decoder_t decoder(container);
     recorder_t recorder(recording, samples);
     if (failure_t const failure = container.open(recording.file, *format, recording.stop)) return failure;
-    AVStream const *const stream = container.pick(medium_t::audio_k);
+    AVStream const *const stream = container.pick(stream_kind_t::audio_k);
     if (!stream) return fail(uform_status_unsupported_layout_k, "the file holds no sound");
     if (failure_t const failure = decoder.start(*stream, recording.limits)) return failure;
     for (AVFrame *frame = nullptr; !recorder.satisfied();) {

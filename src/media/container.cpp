@@ -136,6 +136,7 @@ failure_t container_t::failure_of(int code) const noexcept {
 
 failure_t container_t::open(file_t file, container_format_t format, stop_t stop) noexcept {
     file_ = file, format_ = format, stop_ = stop;
+    if (is_cut_short(file, format)) return fail(uform_status_malformed_k, "the file is cut short");
     void *const window = av_malloc(window_bytes_k);
     if (!window) return out_of_memory();
     bytes_ = avio_alloc_context(static_cast<unsigned char *>(window), window_bytes_k, 0, this, container_reader_t::read,
@@ -158,8 +159,8 @@ failure_t container_t::look_ahead() noexcept {
     return code < 0 ? failure_of(code) : failure_t {};
 }
 
-AVStream *container_t::pick(medium_t medium) noexcept {
-    AVMediaType const type = medium == medium_t::audio_k ? AVMEDIA_TYPE_AUDIO : AVMEDIA_TYPE_VIDEO;
+AVStream *container_t::pick(stream_kind_t kind) noexcept {
+    AVMediaType const type = kind == stream_kind_t::audio_k ? AVMEDIA_TYPE_AUDIO : AVMEDIA_TYPE_VIDEO;
     for (unsigned i = 0; i < context_->nb_streams; ++i) {
         AVStream *const stream = context_->streams[i];
         stream->discard = AVDISCARD_ALL;
@@ -178,15 +179,24 @@ failure_t container_t::read(AVPacket *&packet) noexcept {
         if (stop_()) return decoding_stopped();
         av_packet_unref(packet_);
         int const code = av_read_frame(context_, packet_);
-        if (code == AVERROR_EOF) return {};
+        if (code == AVERROR_EOF) return check_end();
         if (code == AVERROR(EAGAIN)) continue;
         if (code < 0) return failure_of(code);
         if (packet_->stream_index != stream_->index) continue;
         if (format_ == container_format_t::wav_k) mend_tail(*packet_, *stream_);
         if (packet_->size) break;
     }
+    last_ = packet_->duration, heard_ += last_;
     packet = packet_;
     return {};
+}
+
+/** FLAC, and MP3 with a tag, tell how long they are; a frame less is a matter of how encoders count. */
+failure_t container_t::check_end() const noexcept {
+    bool const is_told = context_->duration_estimation_method != AVFMT_DURATION_FROM_BITRATE;
+    bool const is_judged = format_ == container_format_t::flac_k || (format_ == container_format_t::mp3_k && is_told);
+    if (!is_judged || stream_->duration <= 0 || heard_ + last_ >= stream_->duration) return {};
+    return fail(uform_status_malformed_k, "the file is cut short");
 }
 
 decoder_t::~decoder_t() noexcept {
