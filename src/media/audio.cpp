@@ -155,6 +155,7 @@ failure_t decode_audio(recording_t const &recording, std::span<float> samples, s
         if (!frame) break;
         if (failure_t const failure = recorder.take(*frame, *stream, *format)) return failure;
     }
+    if (failure_t const failure = container.check_read()) return failure;
     return recorder.finish(sound);
 }
 

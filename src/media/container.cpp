@@ -199,6 +199,11 @@ failure_t container_t::check_end() const noexcept {
     return fail(uform_status_malformed_k, "the file is cut short");
 }
 
+failure_t container_t::check_read() const noexcept {
+    if (format_ != container_format_t::ogg_k || are_pages_whole(file_, at_)) return {};
+    return fail(uform_status_malformed_k, "the file is damaged or cut short", "a page's checksum is wrong");
+}
+
 decoder_t::~decoder_t() noexcept {
     av_frame_free(&frame_);
     avcodec_free_context(&context_);

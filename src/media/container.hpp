@@ -36,6 +36,9 @@ std::optional<container_format_t> container_format_of(file_t file) noexcept;
 /** True where the file ends before its container says it does; of some formats nobody can tell. */
 bool is_cut_short(file_t file, container_format_t format) noexcept;
 
+/** Of an Ogg, whether all pages that start within its first bytes have the checksum they tell. */
+bool are_pages_whole(file_t file, std::size_t first_bytes) noexcept;
+
 enum class stream_kind_t : std::uint8_t { audio_k, video_k };
 
 /** FFmpeg's log is quiet as long as one lives. */
@@ -78,6 +81,8 @@ class container_t {
     AVFormatContext &context() const noexcept { return *context_; }
     /** The next packet of the picked stream, until the next call; null at the end. */
     failure_t read(AVPacket *&packet) noexcept;
+    /** Refuses what FFmpeg read but passed over. Once enough is read. */
+    failure_t check_read() const noexcept;
     /** A failure of FFmpeg's, in our words. */
     failure_t failure_of(int code) const noexcept;
 
