@@ -54,6 +54,7 @@ class container_t {
     AVFormatContext *context_ = nullptr;
     AVPacket *packet_ = nullptr;
     AVStream *stream_ = nullptr; // the one that is read
+    std::size_t shown_ = 0;      // packets of it so far, without those that an edit list hides
 
   public:
     container_t() noexcept = default;
@@ -68,6 +69,8 @@ class container_t {
     AVFormatContext &context() const noexcept { return *context_; }
     /** The next packet of the picked stream, until the next call; null at the end. */
     failure_t read(AVPacket *&packet) noexcept;
+    /** How many packets so far are shown: an edit list may hide what others are decoded from. */
+    std::size_t shown_packets() const noexcept { return shown_; }
     /** A failure of FFmpeg's, in our words. */
     failure_t failure_of(int code) const noexcept;
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Decoded clips against ffmpeg's own program: pixels, times, turns, and files that are not whole.
 
-usage: ffmpeg_test.py PROGRAM [--all]   PROGRAM is decoded_frames; ends with 77 where ffmpeg or Pillow is not there
+usage: video_test.py PROGRAM [--all]   PROGRAM is decoded_frames; ends with 77 where ffmpeg or Pillow is not there
 Lossless clips must be what was drawn, to the last level; others may differ from ffmpeg's pixels by one level in the mean.
 A codec that this ffmpeg does not encode is named as skipped. --all runs the whole matrix of codecs and containers.
 """
@@ -17,7 +17,7 @@ import tempfile
 try:
     from PIL import Image, ImageChops, ImageStat
 except ImportError:
-    print("ffmpeg_test: SKIPPED: no Pillow (Debian: python3-pil)")
+    print("video_test: SKIPPED: no Pillow (Debian: python3-pil)")
     sys.exit(77)
 
 import clips
@@ -234,7 +234,7 @@ def broken_cases(suite):
 
 def main():
     if not shutil.which("ffmpeg") or not shutil.which("ffprobe"):
-        print("ffmpeg_test: SKIPPED: no ffmpeg (Debian: ffmpeg)")
+        print("video_test: SKIPPED: no ffmpeg (Debian: ffmpeg)")
         return 77
     suite, all_of_them = Suite(sys.argv[1]), "--all" in sys.argv[2:]
     cases = itertools.chain(lossy_cases(suite, all_of_them), lossless_cases(suite), colour_cases(suite, all_of_them),
