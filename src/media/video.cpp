@@ -156,6 +156,7 @@ class clip_reader_t {
             if (wish == frame_wish_t::skip_k) continue;
             if (failure_t const failure = rows_.convert(*frame)) return failure;
             for (std::size_t row = 0; row < shape.height; ++row) sink_.take(sink_.self, rows_.row(row));
+            if (wish == frame_wish_t::last_rows_k) return {};
         }
     }
 
@@ -170,7 +171,8 @@ class clip_reader_t {
         return std::int64_t(std::min<std::uint64_t>(std::max(columns * rows, limits_.max_frame_pixels), INT64_MAX));
     }
     failure_t check_pixels() const noexcept {
-        if (std::uint64_t(frame_.width) * frame_.height <= limits_.max_frame_pixels) return {};
+        bool const countable = frame_.width < picture_side_limit_k && frame_.height < picture_side_limit_k;
+        if (countable && std::uint64_t(frame_.width) * frame_.height <= limits_.max_frame_pixels) return {};
         return fail(uform_status_malformed_k, "a frame of the clip has more pixels than limits.max_frame_pixels",
                     "%zu x %zu, beyond %llu", frame_.width, frame_.height,
                     (unsigned long long)limits_.max_frame_pixels);

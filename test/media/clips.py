@@ -69,7 +69,6 @@ SMALL = {
     "vp8.webm": (6, 33, 17, ["-c:v", "libvpx", "-b:v", "50k", "-auto-alt-ref", "1", "-lag-in-frames", "5"]),
     "vp9.webm": (6, 33, 17, ["-c:v", "libvpx-vp9", "-b:v", "30k", "-auto-alt-ref", "1", "-lag-in-frames", "5"]),
     "av1.mp4": (3, 33, 17, ["-c:v", "libaom-av1", "-cpu-used", "8", "-crf", "40", "-b:v", "0"]),
-    "ffv1.mkv": (2, 17, 9, ["-c:v", "ffv1", "-level", "3", "-slicecrc", "1", "-pix_fmt", "bgr0"]),
 }
 
 

@@ -204,6 +204,11 @@ def edited_cases(suite):
     path = suite.folder / "edited.mp4"
     ran = subprocess.run(["ffmpeg", "-v", "error", "-y", "-ss", "0.45", "-i", str(base), "-c", "copy", str(path)])
     yield "edited.mp4", path if ran.returncode == 0 else None, (48, 32), {}
+    opened = suite.make("open.mkv", 30, 48, 32, *X264, *I420, "-x264-params",
+                        "open-gop=1:keyint=10:min-keyint=10:bframes=3:b-adapt=0:scenecut=0")
+    path = suite.folder / "opened.mp4"
+    ran = subprocess.run(["ffmpeg", "-v", "error", "-y", "-ss", "1", "-i", str(opened), "-c", "copy", str(path)])
+    yield "opened.mp4", path if ran.returncode == 0 else None, (48, 32), {}
     heard = suite.folder / "heard.mp4"
     subprocess.run(["ffmpeg", "-v", "error", "-y", "-i", str(base), "-f", "lavfi", "-i", "sine=duration=2", "-c:v",
                     "copy", "-c:a", "aac", "-map", "1:a", "-map", "0:v", str(heard)], check=True)

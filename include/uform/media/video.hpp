@@ -28,8 +28,8 @@ struct clip_frame_t {
     std::size_t upright_height() const noexcept { return orientation.transposes() ? width : height; }
 };
 
-/** What is to become of a frame. */
-enum class frame_wish_t : std::uint8_t { skip_k, rows_k, stop_k };
+/** What is to become of a frame: nothing; its rows, of the last one before no more are decoded; or the end at once. */
+enum class frame_wish_t : std::uint8_t { skip_k, rows_k, last_rows_k, stop_k };
 
 /** Sees each frame and takes the rows [width, 3] of those it wishes for. */
 struct frame_sink_t {
@@ -38,7 +38,7 @@ struct frame_sink_t {
     void *self = nullptr;
 };
 
-/** What frames are decoded for: to be counted, which leaves out what only pixels need, or for rows. */
+/** Whether frames are only to be seen, which packets tell, or nearly, at a thousandth of the cost, or asked for rows. */
 enum class clip_pass_t : std::uint8_t { count_k, rows_k };
 
 /**
@@ -46,6 +46,10 @@ enum class clip_pass_t : std::uint8_t { count_k, rows_k };
  *  the file's bytes and the pixels its header tells are held against theirs before anything is decoded, the decoder
  *  holds what the frames themselves tell against it before it allocates; and frames must be shown by `max_seconds`. A
  *  clip without frames is `malformed`; a file of sound alone, like one of another format, `unknown_kind`.
+ *
+ *  Counting sees the frames that decoding shows, of the size that the container tells, or fewer are shown and the clip is
+ *  damaged. It reads packets where each is a frame, which streams of VP8, VP9 and AV1, and of H.264 and H.265 that begin
+ *  with a picture that clears the decoder, promise; of others it decodes what decides how many frames there are.
  */
 failure_t decode_clip(file_t file, uform_limits_t const &limits, clip_pass_t pass, frame_sink_t sink) noexcept;
 
