@@ -54,12 +54,12 @@ def turned(mp4, matrix):
 TURNS = {1: (1, 0, 0, 1), 2: (-1, 0, 0, 1), 3: (-1, 0, 0, -1), 4: (1, 0, 0, -1),
          5: (0, 1, 1, 0), 6: (0, 1, -1, 0), 7: (0, -1, -1, 0), 8: (0, -1, 1, 0)}
 
-X264 = ["-c:v", "libx264", "-preset", "veryfast", "-crf", "20", "-x264-params", "sei=0"]
+X264 = ["-c:v", "libx264", "-preset", "veryfast", "-crf", "20", "-bsf:v", "filter_units=remove_types=6"]
 SMALL = {
     # name: frames, width, height, options
     "h264.mp4": (5, 48, 32, [*X264, "-pix_fmt", "yuv420p", "-bf", "2", "-g", "5"]),
     "h264_front.mp4": (3, 32, 32, [*X264, "-pix_fmt", "yuv420p", "-movflags", "+faststart"]),
-    "h264_fragments.mp4": (6, 32, 32, [*X264, "-pix_fmt", "yuv420p", "-g", "3", "-movflags",
+    "h264_fragments.mp4": (10, 32, 32, [*X264, "-pix_fmt", "yuv420p", "-g", "3", "-movflags",
                                        "frag_keyframe+empty_moov+default_base_moof"]),
     "h264_odd.mp4": (2, 33, 17, [*X264, "-pix_fmt", "yuv444p"]),
     "h264_one.mp4": (1, 32, 32, [*X264, "-pix_fmt", "yuv420p"]),
