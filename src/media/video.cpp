@@ -5,6 +5,7 @@
 #include <uform/media/video.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -230,9 +231,7 @@ class clip_reader_t {
     }
 };
 
-} // namespace
-
-failure_t decode_clip(file_t file, uform_limits_t const &limits, clip_pass_t pass, frame_sink_t sink) noexcept {
+failure_t show(file_t file, uform_limits_t const &limits, clip_pass_t pass, frame_sink_t sink) noexcept {
     if (pass == clip_pass_t::count_k) {
         clip_reader_t reader(file, limits, sink);
         bool is_told = true;
@@ -243,6 +242,19 @@ failure_t decode_clip(file_t file, uform_limits_t const &limits, clip_pass_t pas
     clip_reader_t reader(file, limits, sink);
     if (failure_t const failure = reader.open()) return failure;
     return reader.decode(pass);
+}
+
+} // namespace
+
+/**
+ *  Where memory runs out FFmpeg says so, or that a file is damaged, or nothing, and goes on with less: without a track,
+ *  a packet, a reference. It allocates by the C library, which leaves word in `errno` of the thread that asked.
+ */
+failure_t decode_clip(file_t file, uform_limits_t const &limits, clip_pass_t pass, frame_sink_t sink) noexcept {
+    errno = 0;
+    failure_t const failure = show(file, limits, pass, sink);
+    if (errno == ENOMEM) return fail(uform_status_out_of_memory_k, "memory for decoding a clip is out");
+    return failure;
 }
 
 } // namespace uform
