@@ -70,6 +70,17 @@ struct mixer_t {
     }
 };
 
+/**
+ *  How many samples a stream has by its container, where that is more exact than its packets: those of Vorbis and AAC
+ *  fill whole frames, and how much is too much is told by Ogg's last page, and by MP4's edits and tables.
+ */
+std::uint64_t told_samples(AVStream const &stream, container_format_t format, std::size_t sample_rate) noexcept {
+    bool const is_exact = format == container_format_t::mov_k ||
+                          (format == container_format_t::ogg_k && stream.codecpar->codec_id == AV_CODEC_ID_VORBIS);
+    if (!is_exact || stream.duration <= 0) return UINT64_MAX;
+    return std::uint64_t(av_rescale_q(stream.duration, stream.time_base, {1, int(sample_rate)}));
+}
+
 /** Frames of one recording, on their way to the model's rate. */
 class recorder_t {
     std::size_t sample_rate_; // the model's
@@ -77,6 +88,7 @@ class recorder_t {
     std::span<float> samples_;
     rate_converter_t converter_;
     std::uint64_t room_ = 0; // samples of the file that may still be decoded
+    std::uint64_t told_ = 0; // samples of the file that are still to come, by its container
     bool cut_ = false;       // by the limit
 
   public:
@@ -85,18 +97,20 @@ class recorder_t {
 
     bool satisfied() const noexcept { return cut_ || (converter_.rate() && converter_.satisfied()); }
 
-    failure_t take(AVFrame const &frame) noexcept {
+    failure_t take(AVFrame const &frame, AVStream const &stream, container_format_t format) noexcept {
         std::size_t const rate = std::size_t(std::max(frame.sample_rate, 0));
         if (frame.ch_layout.nb_channels < 1) return fail(uform_status_malformed_k, "the recording has no channels");
         if (!converter_.rate()) {
             if (failure_t const failure = converter_.start(rate, sample_rate_, samples_)) return failure;
             room_ = std::min(seconds_ ? seconds_ : default_seconds_k, seconds_limit_k) * rate;
+            told_ = told_samples(stream, format, rate);
         }
         if (converter_.rate() != rate)
             return fail(uform_status_unsupported_layout_k, "the sample rate changes within the recording",
                         "from %zu to %zu hertz", converter_.rate(), rate);
-        std::size_t const count = std::size_t(std::min<std::uint64_t>(std::size_t(frame.nb_samples), room_));
-        cut_ = count < std::size_t(frame.nb_samples), room_ -= count;
+        std::size_t const told = std::size_t(std::min(std::uint64_t(frame.nb_samples), told_));
+        std::size_t const count = std::size_t(std::min(std::uint64_t(told), room_));
+        cut_ = count < told, room_ -= count, told_ -= count;
         return take(frame, count);
     }
     /** A recording of no samples has no rate. */
@@ -133,14 +147,15 @@ failure_t decode_audio(recording_t const &recording, std::span<float> samples, s
     decoder_t decoder(container);
     recorder_t recorder(recording, samples);
     if (failure_t const failure = container.open(recording.file, *format, recording.stop)) return failure;
-    AVStream const *const stream = container.pick(medium_t::audio_k);
+    AVStream const *const stream = container.pick(stream_kind_t::audio_k);
     if (!stream) return fail(uform_status_unsupported_layout_k, "the file holds no sound");
     if (failure_t const failure = decoder.start(*stream, recording.limits)) return failure;
     for (AVFrame *frame = nullptr; !recorder.satisfied();) {
         if (failure_t const failure = decoder.next(frame)) return failure;
         if (!frame) break;
-        if (failure_t const failure = recorder.take(*frame)) return failure;
+        if (failure_t const failure = recorder.take(*frame, *stream, *format)) return failure;
     }
+    if (failure_t const failure = container.check_read()) return failure;
     return recorder.finish(sound);
 }
 

@@ -15,7 +15,7 @@
 namespace uform {
 namespace {
 
-constexpr std::uint64_t ebml_k = 0x1a45dfa3, segment_k = 0x18538067, cluster_k = 0x1f43b675;
+constexpr std::uint64_t segment_k = 0x18538067, cluster_k = 0x1f43b675;
 
 /** An unsigned number, its first byte highest; the bytes are there. */
 std::uint64_t number(file_t file, std::size_t at, std::size_t count) noexcept {
@@ -25,20 +25,6 @@ std::uint64_t number(file_t file, std::size_t at, std::size_t count) noexcept {
 }
 bool has(file_t file, std::size_t at, std::size_t count) noexcept {
     return at <= file.size() && count <= file.size() - at;
-}
-
-bool is_whole_mp4(file_t file) noexcept {
-    for (std::size_t at = 0; at < file.size();) {
-        if (!has(file, at, 8)) return false;
-        std::uint64_t length = number(file, at, 4);
-        bool const is_long = length == 1;
-        if (length == 0) return true;
-        if (is_long && !has(file, at, 16)) return false;
-        if (is_long) length = number(file, at + 8, 8);
-        if (length < (is_long ? 16 : 8) || length > file.size() - at) return false;
-        at += length;
-    }
-    return true;
 }
 
 /** Bytes of the number that starts with this one; above eight where none does. */
@@ -65,7 +51,23 @@ bool read_element(file_t file, std::size_t at, std::size_t end, element_t &eleme
     return length == mask || length <= end - element.content;
 }
 
-bool is_whole_webm(file_t file) noexcept {
+} // namespace
+
+bool are_boxes_whole(file_t file) noexcept {
+    for (std::size_t at = 0; at < file.size();) {
+        if (!has(file, at, 8)) return false;
+        std::uint64_t length = number(file, at, 4);
+        bool const is_long = length == 1;
+        if (length == 0) return true;
+        if (is_long && !has(file, at, 16)) return false;
+        if (is_long) length = number(file, at + 8, 8);
+        if (length < (is_long ? 16 : 8) || length > file.size() - at) return false;
+        at += length;
+    }
+    return true;
+}
+
+bool are_elements_whole(file_t file) noexcept {
     constexpr std::size_t depth_k = 3;                       // the file, its segment, a cluster
     std::size_t ends[depth_k] = {file.size()}, depth = 0;    // of the parts that are being walked
     for (std::size_t at = 0;;) {
@@ -81,12 +83,6 @@ bool is_whole_webm(file_t file) noexcept {
         if (++depth == depth_k) return false;
         ends[depth] = element.end;
     }
-}
-
-} // namespace
-
-bool is_whole_clip(container_format_t format, file_t file) noexcept {
-    return format == container_format_t::matroska_k ? is_whole_webm(file) : is_whole_mp4(file);
 }
 
 } // namespace uform

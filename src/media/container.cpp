@@ -136,6 +136,7 @@ failure_t container_t::failure_of(int code) const noexcept {
 
 failure_t container_t::open(file_t file, container_format_t format, stop_t stop) noexcept {
     file_ = file, format_ = format, stop_ = stop;
+    if (is_cut_short(file, format)) return fail(uform_status_malformed_k, "the file is cut short");
     void *const window = av_malloc(window_bytes_k);
     if (!window) return out_of_memory();
     bytes_ = avio_alloc_context(static_cast<unsigned char *>(window), window_bytes_k, 0, this, container_reader_t::read,
@@ -147,13 +148,19 @@ failure_t container_t::open(file_t file, container_format_t format, stop_t stop)
     if (!demuxer) return failure_of(AVERROR(ENOSYS)); // a build of FFmpeg without it
     context_->pb = bytes_, context_->io_open = refuse_nested;
     if (int const code = avformat_open_input(&context_, nullptr, demuxer, nullptr); code < 0) return failure_of(code);
-    // Of MP3 the header tells no sample rate, which the demuxer needs to tell how much of the last frames is padding.
-    int const code = format == container_format_t::mp3_k ? avformat_find_stream_info(context_, nullptr) : 0;
+    return {};
+}
+
+failure_t container_t::look_ahead() noexcept {
+    AVCodecParameters const &codec = *stream_->codecpar;
+    bool const is_other_rate = codec.codec_id == AV_CODEC_ID_OPUS && codec.sample_rate != 48000;
+    if (format_ != container_format_t::mp3_k && !is_other_rate) return {};
+    int const code = avformat_find_stream_info(context_, nullptr);
     return code < 0 ? failure_of(code) : failure_t {};
 }
 
-AVStream *container_t::pick(medium_t medium) noexcept {
-    AVMediaType const type = medium == medium_t::audio_k ? AVMEDIA_TYPE_AUDIO : AVMEDIA_TYPE_VIDEO;
+AVStream *container_t::pick(stream_kind_t kind) noexcept {
+    AVMediaType const type = kind == stream_kind_t::audio_k ? AVMEDIA_TYPE_AUDIO : AVMEDIA_TYPE_VIDEO;
     for (unsigned i = 0; i < context_->nb_streams; ++i) {
         AVStream *const stream = context_->streams[i];
         stream->discard = AVDISCARD_ALL;
@@ -162,7 +169,8 @@ AVStream *container_t::pick(medium_t medium) noexcept {
             stream->disposition & AV_DISPOSITION_DEFAULT && stream_ && !(stream_->disposition & AV_DISPOSITION_DEFAULT);
         if (!stream_ || first_default) stream_ = stream;
     }
-    if (stream_) stream_->discard = AVDISCARD_DEFAULT;
+    if (!stream_) return nullptr;
+    stream_->discard = AVDISCARD_DEFAULT;
     return stream_;
 }
 
@@ -171,15 +179,29 @@ failure_t container_t::read(AVPacket *&packet) noexcept {
         if (stop_()) return decoding_stopped();
         av_packet_unref(packet_);
         int const code = av_read_frame(context_, packet_);
-        if (code == AVERROR_EOF) return {};
+        if (code == AVERROR_EOF) return check_end();
         if (code == AVERROR(EAGAIN)) continue;
         if (code < 0) return failure_of(code);
         if (packet_->stream_index != stream_->index) continue;
         if (format_ == container_format_t::wav_k) mend_tail(*packet_, *stream_);
         if (packet_->size) break;
     }
+    last_ = packet_->duration, heard_ += last_;
     packet = packet_, shown_ += !(packet_->flags & AV_PKT_FLAG_DISCARD);
     return {};
+}
+
+/** FLAC, and MP3 with a tag, tell how long they are; a frame less is a matter of how encoders count. */
+failure_t container_t::check_end() const noexcept {
+    bool const is_told = context_->duration_estimation_method != AVFMT_DURATION_FROM_BITRATE;
+    bool const is_judged = format_ == container_format_t::flac_k || (format_ == container_format_t::mp3_k && is_told);
+    if (!is_judged || stream_->duration <= 0 || heard_ + last_ >= stream_->duration) return {};
+    return fail(uform_status_malformed_k, "the file is cut short");
+}
+
+failure_t container_t::check_read() const noexcept {
+    if (format_ != container_format_t::ogg_k || are_pages_whole(file_, at_)) return {};
+    return fail(uform_status_malformed_k, "the file is damaged or cut short", "a page's checksum is wrong");
 }
 
 decoder_t::~decoder_t() noexcept {
@@ -188,6 +210,7 @@ decoder_t::~decoder_t() noexcept {
 }
 
 failure_t decoder_t::start(AVStream const &stream, uform_limits_t const &limits) noexcept {
+    if (failure_t const failure = container_.look_ahead()) return failure;
     AVCodecID const id = stream.codecpar->codec_id;
     bool const is_kept = std::find(std::begin(codecs_k), std::end(codecs_k), id) != std::end(codecs_k);
     AVCodec const *const codec = is_kept ? avcodec_find_decoder(id) : nullptr;

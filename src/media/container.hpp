@@ -33,7 +33,13 @@ enum class container_format_t : std::uint8_t { mov_k, matroska_k, wav_k, flac_k,
 /** What a file's first bytes say it is; a file that ends within a signature counts as that format's, cut short. */
 std::optional<container_format_t> container_format_of(file_t file) noexcept;
 
-enum class medium_t : std::uint8_t { audio_k, video_k };
+/** True where the file ends before its container says it does; of some formats nobody can tell. */
+bool is_cut_short(file_t file, container_format_t format) noexcept;
+
+/** Of an Ogg, whether all pages that start within its first bytes have the checksum they tell. */
+bool are_pages_whole(file_t file, std::size_t first_bytes) noexcept;
+
+enum class stream_kind_t : std::uint8_t { audio_k, video_k };
 
 /** FFmpeg's log is quiet as long as one lives. */
 class quiet_t {
@@ -55,6 +61,8 @@ class container_t {
     AVPacket *packet_ = nullptr;
     AVStream *stream_ = nullptr; // the one that is read
     std::size_t shown_ = 0;      // packets of it so far, without those that an edit list hides
+    std::int64_t heard_ = 0;     // how long its packets are, in its units
+    std::int64_t last_ = 0;      // how long its last packet is
 
   public:
     container_t() noexcept = default;
@@ -64,18 +72,26 @@ class container_t {
 
     /** Reads the headers of a file, which must outlive this. */
     failure_t open(file_t file, container_format_t format, stop_t stop = {}) noexcept;
-    /** Picks the stream to read: of its medium the one marked as default, or else the first; null where there is none. */
-    AVStream *pick(medium_t medium) noexcept;
+    /** Picks the stream to read: of its kind the one marked as default, or else the first; null where there is none. */
+    AVStream *pick(stream_kind_t kind) noexcept;
+    /**
+     *  Decodes what it takes to know the sample rate, in which padding is counted: headers of MP3 tell none, and those of
+     *  Matroska, of Opus, the one that was encoded, which is not the one that it decodes at.
+     */
+    failure_t look_ahead() noexcept;
     AVFormatContext &context() const noexcept { return *context_; }
     /** The next packet of the picked stream, until the next call; null at the end. */
     failure_t read(AVPacket *&packet) noexcept;
     /** How many packets so far are shown: an edit list may hide what others are decoded from. */
     std::size_t shown_packets() const noexcept { return shown_; }
+    /** Refuses what FFmpeg read but passed over. Once enough is read. */
+    failure_t check_read() const noexcept;
     /** A failure of FFmpeg's, in our words. */
     failure_t failure_of(int code) const noexcept;
 
   private:
     friend struct container_reader_t; // what FFmpeg calls
+    failure_t check_end() const noexcept;
 };
 
 class decoder_t {

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <functional>
 
-#include "boxes.hpp"
+#include "container.hpp"
 #include "frame_rows.hpp"
 
 extern "C" {
@@ -112,9 +112,8 @@ class clip_reader_t {
         std::optional<container_format_t> const format = container_format_of(file_);
         if (format != container_format_t::mov_k && format != container_format_t::matroska_k)
             return fail(uform_status_unknown_kind_k, "the file is neither MP4 nor WebM");
-        if (!is_whole_clip(*format, file_)) return fail(uform_status_malformed_k, "the clip is cut short");
         if (failure_t const failure = container_.open(file_, *format)) return failure;
-        stream_ = container_.pick(medium_t::video_k);
+        stream_ = container_.pick(stream_kind_t::video_k);
         if (!stream_) return fail(uform_status_unknown_kind_k, "the file has no video in it");
         frame_.width = std::size_t(std::max(told().width, 0)), frame_.height = std::size_t(std::max(told().height, 0));
         frame_.orientation = orientation_of(*stream_);

@@ -24,9 +24,10 @@ LOSSY_DECIBELS = 60  # against another decoder of the same file
 class Kind:
     """A container, and how ffmpeg is asked for it; `told` says whether the file tells the samples it was made of."""
 
-    def __init__(self, name, suffix, options, rates=RATES, layouts=(1, 2, 6), bits=0, told=True, sox=False):
-        self.name, self.suffix, self.options, self.rates, self.layouts = name, suffix, options.split(), rates, layouts
+    def __init__(self, name, suffix, options, rates=RATES, layouts=(1, 2, 6), bits=0, told=True, sox=False, other=None):
+        self.name, self.suffix, self.options, self.rates, self.layouts = name, suffix, options, rates, layouts
         self.bits, self.told, self.sox = bits, told, sox  # bits of a lossless sample; zero where it is lossy
+        self.other = other  # FFmpeg's name of a decoder that is not its own
 
 
 MP3 = tuple(rate for rate in RATES if rate <= 48000)
@@ -44,15 +45,15 @@ KINDS = [
     Kind("FLAC in Ogg", "ogg", "-c:a flac -sample_fmt s16", bits=16),
     Kind("ALAC in MP4", "m4a", "-c:a alac -sample_fmt s16p", bits=16),
     Kind("MP3", "mp3", "-c:a libmp3lame -q:a 2", MP3, (1, 2), sox=True),
-    Kind("MP3 of a constant rate", "mp3", "-c:a libmp3lame -b:a 64k", MP3, (1, 2), sox=True),
-    Kind("MP3 without tags", "mp3", "-c:a libmp3lame -b:a 64k -write_xing 0 -id3v2_version 0", MP3, (1, 2), told=False),
-    Kind("Opus in Ogg", "opus", "-c:a libopus -b:a 96k", OPUS, sox=True),
+    Kind("MP3 of a constant rate", "mp3", "-c:a libmp3lame -b:a {}k", MP3, (1, 2), sox=True),
+    Kind("MP3 without tags", "mp3", "-c:a libmp3lame -b:a {}k -write_xing 0 -id3v2_version 0", MP3, (1, 2), told=False),
+    Kind("Opus in Ogg", "opus", "-c:a libopus -b:a {}k", OPUS, other="libopus"),
     Kind("Vorbis in Ogg", "ogg", "-c:a libvorbis -q:a 5", RATES[:6], sox=True),
-    Kind("AAC in MP4", "m4a", "-c:a aac -b:a 96k"),
-    Kind("AAC in MP4 without edits", "m4a", "-c:a aac -b:a 96k -use_editlist 0", told=False),
-    Kind("AAC in fragments", "mp4", "-c:a aac -b:a 96k -movflags frag_keyframe+empty_moov", told=False),
-    Kind("Opus in WebM", "webm", "-c:a libopus -b:a 96k", OPUS),
-    Kind("Vorbis in WebM", "webm", "-c:a libvorbis -q:a 5", RATES[:6]),
+    Kind("AAC in MP4", "m4a", "-c:a aac -b:a {}k"),
+    Kind("AAC in MP4 without edits", "m4a", "-c:a aac -b:a {}k -use_editlist 0", told=False),
+    Kind("AAC in fragments", "mp4", "-c:a aac -b:a {}k -movflags frag_keyframe+empty_moov", told=False),
+    Kind("Opus in WebM", "webm", "-c:a libopus -b:a {}k", OPUS, other="libopus"),
+    Kind("Vorbis in WebM", "webm", "-c:a libvorbis -q:a 5", RATES[:6], told=False),
 ]
 
 
@@ -104,10 +105,10 @@ class Decoder:
         return status, floats(self.process.stdout.read(4 * int(count))), more == "1", told.strip()
 
 
-def by_ffmpeg(path):
+def by_ffmpeg(path, decoder=None):
     channels = int(run("ffprobe", "-v", "error", "-select_streams", "a:0", "-show_entries", "stream=channels", "-of",
                        "csv=p=0", path).decode().split()[0].strip(","))
-    return mono_of(floats(run("ffmpeg", "-v", "error", "-i", path, "-map", "0:a:0", "-f", "f32le", "-")), channels)
+    return mono_of(floats(run("ffmpeg", "-v", "error", *(("-c:a", decoder) if decoder else ()), "-i", path, "-map", "0:a:0", "-f", "f32le", "-")), channels)
 
 
 def by_sox(path):
@@ -141,14 +142,14 @@ class Checks:
         samples = made(rate, channels)
         path = self.folder / f"{self.count}.{kind.suffix}"
         run("ffmpeg", "-v", "error", "-f", "s16le", "-ar", str(rate), "-ac", str(channels), "-channel_layout",
-            LAYOUTS[channels], "-i", "-", *kind.options, "-y", str(path), data=samples.tobytes())
+            LAYOUTS[channels], "-i", "-", *kind.options.format(64 * channels).split(), "-y", str(path), data=samples.tobytes())
         return str(path), [x / 32768 for x in mono_of(samples, channels)]
 
     def check(self, kind, rate, channels):
         self.count += 1
         name = f"{kind.name} at {rate}, {LAYOUTS[channels]}"
         path, original = self.encoded(kind, rate, channels)
-        own_rate = 48000 if "opus" in " ".join(kind.options) else rate
+        own_rate = 48000 if "opus" in kind.options else rate
         status, got, more, told = self.decode(path, own_rate)
         if status != "success" or more:
             return self.fail(name, f"answered {status} {told}")
@@ -159,10 +160,10 @@ class Checks:
             self.compare_lossy(name, kind, path, got, original, own_rate / rate)
         if kind.sox:
             self.compare_sox(name, kind, path, got)
-        self.compare_converted(name, path, got, own_rate)
+        self.compare_converted(name, kind, path, got, own_rate)
 
     def compare_lossy(self, name, kind, path, got, original, factor):
-        reference = by_ffmpeg(path)
+        reference = by_ffmpeg(path, kind.other)
         near = decibels(got, reference)
         self.worst = min(self.worst, near)
         if near < LOSSY_DECIBELS or abs(len(got) - len(reference)) > 1152:
@@ -178,7 +179,7 @@ class Checks:
 
     def compare_sox(self, name, kind, path, got):
         reference = by_sox(path)
-        lags = range(0, 1) if "mp3" not in kind.suffix else range(0, 1700)
+        lags = range(0, 1) if "mp3" not in kind.suffix else range(0, 2300)
         if len(lags) > 1:  # SoX trims nothing: find by the coarse, then by the fine
             near, lag = aligned(got[:4000], reference, lags)
             near, lag = aligned(got, reference, (lag,))
@@ -190,11 +191,11 @@ class Checks:
         if near < LOSSY_DECIBELS:
             self.fail(name, f"{near:.1f} dB to SoX's")
 
-    def compare_converted(self, name, path, own, own_rate):
+    def compare_converted(self, name, kind, path, own, own_rate):
         _, got, _, _ = self.decode(path, MODEL_RATE)
         if len(got) != math.ceil(len(own) * MODEL_RATE / own_rate):
             self.fail(name, f"{len(own)} samples at {own_rate} are {len(got)} at {MODEL_RATE}")
-        if own_rate == MODEL_RATE:
+        if own_rate == MODEL_RATE or kind.bits == 8:  # noise up to the Nyquist frequency is where filters differ
             return
         near, _ = aligned(got, converted_by_sox(own, own_rate), (0,))
         self.worst = min(self.worst, near)
