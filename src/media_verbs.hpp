@@ -1,6 +1,6 @@
 /**
- *  @file media_verb.hpp
- *  @brief What the verbs over pictures, clips and recordings do alike: refuse arguments, encode what is measured, answer.
+ *  @file media_verbs.hpp
+ *  @brief What the verbs of every medium do alike: refuse files, and once their items are measured claim, encode, answer.
  */
 #pragma once
 #include <uform/encoder/media_encode.hpp>
@@ -19,7 +19,7 @@ failure_t check_files(call_ const &call) noexcept {
                                      offsets_of("files.offsets", call.files.offsets, call.count)});
 }
 
-/** Encodes what was measured: `items` answers grids and the source of their values. */
+/** `items` knows the grids of the call's items and fills their tokens. */
 template <typename call_, typename items_>
 failure_t encode_measured(call_ const &call, medium_t medium, items_ &items, executor_t &executor) noexcept {
     failure_t const out_of_memory = fail(uform_status_out_of_memory_k, "memory for the outputs is out");
