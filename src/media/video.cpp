@@ -68,20 +68,21 @@ bool starts_afresh(AVCodecParameters const &told, file_t packet) noexcept {
     return false;
 }
 
-/** Times in the order they come in packets → in the order frames are shown, which are never further apart than this. */
+/** Times in the order they come in packets → in the order frames are shown, so many places from it at most. */
 class shown_order_t {
-    static constexpr std::size_t window_k = 32; // twice what H.264 and H.265 allow
-    std::int64_t times_[window_k + 1];          // a heap, the earliest first
-    std::size_t count_ = 0;
+    static constexpr std::size_t most_k = 32; // twice what H.264 and H.265 allow
+    std::int64_t times_[most_k + 1];          // a heap, the earliest first
+    std::size_t count_ = 0, window_;
 
   public:
+    explicit shown_order_t(bool reorders) noexcept : window_(reorders ? most_k : 0) {}
     void put(std::int64_t time) noexcept {
         times_[count_++] = time;
         std::push_heap(times_, times_ + count_, std::greater<>());
     }
     /** Takes the next one, where it is certain: there are enough behind it, or all. */
     bool take(bool are_all, std::int64_t &time) noexcept {
-        if (count_ <= (are_all ? 0 : window_k)) return false;
+        if (count_ <= (are_all ? 0 : window_)) return false;
         std::pop_heap(times_, times_ + count_, std::greater<>());
         time = times_[--count_];
         return true;
@@ -123,7 +124,7 @@ class clip_reader_t {
 
     /** Sees frames by their packets alone; where those do not tell, `is_told` is false, and nothing was seen. */
     failure_t scan(bool &is_told) noexcept {
-        shown_order_t order;
+        shown_order_t order(told().codec_id == AV_CODEC_ID_H264 || told().codec_id == AV_CODEC_ID_HEVC);
         AVPacket *packet = nullptr;
         for (bool is_first = true;; is_first = false) {
             if (failure_t const failure = container_.read(packet)) return failure;
