@@ -64,6 +64,7 @@ if [ "$with_long" = yes ]; then
     scripts/check_convergence.sh
     scripts/check_slurm.sh
     scripts/check_fuzz.sh 60
+    python3 test/media/audio_test.py build/release/test/media/decoded_samples --all
 fi
 
 build tsan
