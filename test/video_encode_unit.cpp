@@ -88,7 +88,11 @@ TEST(video_encode, a_bad_file_is_named_and_costs_the_others_nothing) {
         {"nothing", "", uform_status_malformed_k},
         {"a page", "<html>404</html>", uform_status_unknown_kind_k},
         {"a picture", case_file("image/rgb8.png"), uform_status_unknown_kind_k},
-        {"a signature", std::string("\0\0\0\x20" "ftyp", 8), uform_status_malformed_k},
+        {"a signature",
+         std::string("\0\0\0\x20"
+                     "ftyp",
+                     8),
+         uform_status_malformed_k},
         {"half", good.substr(0, good.size() / 2), uform_status_malformed_k},
         {"no index", good.substr(0, good.find("moov") - 4), uform_status_malformed_k},
         {"a damaged picture", damaged(good), uform_status_malformed_k},

@@ -27,8 +27,8 @@ struct table_t {
     char const *name;
     std::size_t count_at, entries_at, entry_bytes;
 };
-constexpr table_t tables_k[] = {{"stco", 4, 8, 4}, {"co64", 4, 8, 8},  {"stss", 4, 8, 4},  {"stps", 4, 8, 4},
-                                {"stsc", 4, 8, 12}, {"stts", 4, 8, 8}, {"ctts", 4, 8, 8},  {"elst", 4, 8, 12},
+constexpr table_t tables_k[] = {{"stco", 4, 8, 4},  {"co64", 4, 8, 8},    {"stss", 4, 8, 4},  {"stps", 4, 8, 4},
+                                {"stsc", 4, 8, 12}, {"stts", 4, 8, 8},    {"ctts", 4, 8, 8},  {"elst", 4, 8, 12},
                                 {"sbgp", 8, 12, 8}, {"tfra", 16, 20, 11}, {"dref", 4, 8, 12}, {"stsd", 4, 8, 16}};
 
 bool holds(file_t content, std::uint64_t count, std::size_t entries_at, std::uint64_t entry_bits) noexcept {
@@ -51,8 +51,9 @@ bool is_run_held(file_t content, std::size_t file_bytes) noexcept {
 
 /** Bytes in front of the boxes within this one; SIZE_MAX where there are none. */
 std::size_t children_at(std::string_view name) noexcept {
-    for (std::string_view const parent : {"moov", "trak", "mdia", "minf", "stbl", "moof", "traf", "mvex", "edts", "udta",
-                                          "dinf", "wave", "mfra", "sinf", "schi", "tref", "ilst", "free", "hoov"})
+    for (std::string_view const parent :
+         {"moov", "trak", "mdia", "minf", "stbl", "moof", "traf", "mvex", "edts", "udta", "dinf", "wave", "mfra",
+          "sinf", "schi", "tref", "ilst", "free", "hoov"})
         if (name == parent) return 0;
     return name == "meta" ? 4 : name == "stsd" ? 8 : SIZE_MAX;
 }

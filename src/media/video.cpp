@@ -5,7 +5,6 @@
 #include <uform/media/video.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -24,8 +23,8 @@ namespace {
 constexpr std::uint64_t default_frame_pixels_k = std::uint64_t(1) << 26, default_seconds_k = 3600;
 
 /**
- *  Of the matrix that takes a stored place (x, y) to the shown (a x + c y, b x + d y), the signs: which way rows and columns go. An angle
- *  between two quarter turns is the nearer one's.
+ *  Which way rows and columns go, of a matrix that takes a stored place (x, y) to the shown (a x + c y, b x + d y): the
+ *  signs of its larger pair, so that an angle between two quarter turns counts as the nearer one.
  */
 orientation_t orientation_of(std::int32_t const *matrix) noexcept {
     double const a = matrix[0], b = matrix[1], c = matrix[3], d = matrix[4];
@@ -246,15 +245,8 @@ failure_t show(file_t file, uform_limits_t const &limits, clip_pass_t pass, fram
 
 } // namespace
 
-/**
- *  Where memory runs out FFmpeg says so, or that a file is damaged, or nothing, and goes on with less: without a track,
- *  a packet, a reference. It allocates by the C library, which leaves word in `errno` of the thread that asked.
- */
 failure_t decode_clip(file_t file, uform_limits_t const &limits, clip_pass_t pass, frame_sink_t sink) noexcept {
-    errno = 0;
-    failure_t const failure = show(file, limits, pass, sink);
-    if (errno == ENOMEM) return fail(uform_status_out_of_memory_k, "memory for decoding a clip is out");
-    return failure;
+    return with_memory_watched([&] { return show(file, limits, pass, sink); });
 }
 
 } // namespace uform

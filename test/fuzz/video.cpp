@@ -1,7 +1,7 @@
 /**
  *  @file video.cpp
- *  @brief libFuzzer's entry to the reader of clips: a refusal, or frames whose rows are as wide and as many as was said,
- *  at times that never go back; and counting sees all that decoding shows.
+ *  @brief libFuzzer's entry to the reader of clips: a refusal, or frames of as many rows as was said, at times that
+ *  never go back; and counting sees all that decoding shows.
  */
 #include <cmath>
 #include <cstdint>
