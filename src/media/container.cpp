@@ -203,10 +203,11 @@ failure_t container_t::read(AVPacket *&packet) noexcept {
         if (format_ == container_format_t::ogg_k && stream_->codecpar->codec_id == AV_CODEC_ID_VORBIS)
             keep_padding(*packet_);
         if (format_ == container_format_t::mp3_k && !is_mpeg_frame(*packet_)) continue;
+        has_read_ |= packet_->size > 0;
         if (packet_->size) break;
     }
     last_ = packet_->duration, heard_ += last_;
-    packet = packet_, has_read_ = true;
+    packet = packet_;
     return {};
 }
 
