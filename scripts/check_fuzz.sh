@@ -38,3 +38,4 @@ fuzz jpeg 4096
 fuzz png 4096
 fuzz webp 4096
 fuzz audio 8192
+fuzz video 4096

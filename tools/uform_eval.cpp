@@ -5,13 +5,15 @@
  */
 #include <chrono>
 #include <cmath>
+#include <filesystem>
+#include <unistd.h>
 
 #include "support/checkpoint_header.hpp"
 #include "support/checkpoint_vector.hpp"
-#include "support/choices.hpp"
 #include "support/command_line.hpp"
 #include "support/evaluation.hpp"
 #include "support/files.hpp"
+#include "support/judging.hpp"
 #include "support/run_log.hpp"
 
 namespace {
@@ -43,6 +45,13 @@ struct options_t {
     bool json = false;
 };
 
+/** Where a file that is read front to back alone is unpacked. */
+std::string copy_path() {
+    std::error_code failed;
+    std::filesystem::path const folder = std::filesystem::temp_directory_path(failed);
+    return (folder / fmt::format("uform_eval.{}.unpacked", ::getpid())).string();
+}
+
 std::string table_row(char const *name, recall_t const &recall) {
     return fmt::format("{:<22}{:>8.3f}{:>8.3f}{:>8.3f}{:>8.3f}\n", name, recall.at_1, recall.at_5, recall.at_10,
                        recall.mean_reciprocal_rank);
@@ -59,7 +68,7 @@ int evaluate_checkpoint(options_t options) {
     checkpoint_header_t const header = read_checkpoint_header(options.checkpoint);
     options.evaluation.query_prefix = header.prefix("query");
     options.evaluation.document_prefix = header.prefix("document");
-    corpus_t const pairs = read_pairs(options.pairs, options.fields);
+    pair_store_t const pairs({options.pairs, options.fields, {}, 1, 0}, copy_path());
     executor_t const executor = make_executor(options.threads, cpu_class_from(options.cpu_class));
     text_encoder_t encoder(options.checkpoint, executor);
     auto const begin = std::chrono::steady_clock::now();
@@ -143,7 +152,7 @@ int calibrate_checkpoint(options_t const &options) {
     model_t const model = load_model(options.checkpoint, executor);
     if (!describe(model).choice_temperature_groups)
         fail_at(options.checkpoint, 0, "has no byte decoder, so it makes no choices; train one that does");
-    choices_t const choices = read_choices(options.calibrate);
+    choice_store_t const choices({{options.calibrate, {}, {}, 1, 0}}, copy_path());
     std::vector<float> const stored = stored_temperatures(options.checkpoint, choices.groups_count());
     std::size_t truncated = 0;
     judged_choices_t const judged = judge_choices(model, executor, choices, stored[0], options.checkpoint, truncated);

@@ -113,8 +113,19 @@ typedef struct uform_image_encode_pixels_t {
 } uform_image_encode_pixels_t;
 UFORM_API void uform_image_encode_pixels(uform_image_encode_pixels_t *arguments);
 
-/** Encodes MP4 or WebM clips. Frames take their times from the container; rotation metadata is applied, the sample
- *  aspect ratio ignored, sound skipped. */
+/** Encodes clips: MP4, QuickTime, WebM or Matroska files, told apart by content, of H.264, H.265, VP8, VP9, AV1 or MPEG-4
+ *  video; a token per square patch through a few frames. Every `frame_stride`-th frame counts, from the first that is
+ *  shown on; the grid of a frame is a picture's of 128 patches at most, and 1,024 tokens are the most of a clip: frames
+ *  behind them count in `stats.truncated`, and are not decoded. A last tube that is short of frames repeats its last one.
+ *  Frames take their times from the container, counted from the first one; edit lists and rotation metadata are applied,
+ *  an angle between two quarter turns as the nearer one; the sample aspect ratio is ignored, interlaced frames are taken
+ *  as they are, sound is skipped. Colours are RGB by the matrix and range that the stream tells; where it tells none,
+ *  BT.709 of frames 1,280 wide or wider, or higher than 576, and BT.601 of smaller ones, of limited range.
+ *  Content of another format, and a file without video, is `unknown_kind`; a file that is cut short, whose index is
+ *  missing or tells of more than there is, a frame that its decoder cannot read whole, or what is above a limit,
+ *  `malformed`; another codec, `unsupported_layout`; a build without FFmpeg, `unsupported`, as is a model without a video
+ *  entry. Of frames that are not decoded only their bytes must be there; H.265's decoder does not tell of slices that
+ *  are missing. `limits.max_seconds` is the time by which the last frame that counts must be shown. */
 typedef struct uform_video_encode_t {
     uform_model_t model;
     uform_executor_t executor;

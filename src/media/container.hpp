@@ -79,6 +79,7 @@ class container_t {
     AVPacket *packet_ = nullptr;
     AVStream *stream_ = nullptr; // the one that is read
     bool has_read_ = false;      // any of its packets
+    std::size_t shown_ = 0;      // packets of it so far, without those that an edit list hides
     std::int64_t heard_ = 0;     // how long its packets are, in its units
     std::int64_t last_ = 0;      // how long its last packet is
 
@@ -102,6 +103,8 @@ class container_t {
     failure_t read(AVPacket *&packet) noexcept;
     /** True where a packet of the picked stream came. */
     bool has_read() const noexcept { return has_read_; }
+    /** How many packets so far are shown: an edit list may hide what others are decoded from. */
+    std::size_t shown_packets() const noexcept { return shown_; }
     /** Refuses what FFmpeg read but passed over. Once enough is read. */
     failure_t check_read() const noexcept;
     /** A failure of FFmpeg's, in our words. */

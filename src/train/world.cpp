@@ -8,9 +8,12 @@
  */
 #include <algorithm>
 #include <bit>
+#include <cstdio>
+#include <cstring>
 
 #include <uform/mesh/fields.hpp>
 
+#include "train/agreement.hpp"
 #include "train/step.hpp"
 
 namespace uform {
@@ -26,10 +29,12 @@ enum planned_size_t : std::size_t {
     dropped_size_k,
     words_size_k,
     chosen_size_k,
-    read_size_k
+    read_size_k,
+    covered_media_size_k // of the first medium, and so on
 };
-static_assert(read_size_k < statement_t::sizes_k);
-enum partial_t : std::size_t { masked_partial_k, choices_partial_k };
+static_assert(covered_media_size_k + media_k <= statement_t::sizes_k);
+enum partial_t : std::size_t { masked_partial_k, choices_partial_k, media_partial_k };
+static_assert(media_partial_k + media_k <= statement_t::partials_k);
 
 /** Words that stand before a process's relations for each of its rows: its group, its side, its tokens. */
 constexpr std::size_t heads_k = 3;
@@ -40,6 +45,7 @@ void add_options(fields_t &fields, trainer_options_t const &options) noexcept {
     auto const size = [&](char const *name, std::uint64_t value) { fields.add(name, value); };
     size("depth", options.model.geometry.depth), size("hidden", options.model.geometry.hidden);
     size("batch.max_columns_per_row", options.model.geometry.context);
+    add_media(fields, options);
     fields.add("objective", uform_objective_name(options.objective));
     size("seed", options.seed);
     size("schedule.steps", options.schedule.steps), size("schedule.warmup_steps", options.schedule.warmup_steps);
@@ -66,6 +72,8 @@ void add_options(fields_t &fields, trainer_options_t const &options) noexcept {
     size("contrastive.temperature_groups", contrastive.temperature_groups);
     for (std::size_t i = 0; i < contrastive.matryoshka_dimensions_count; ++i)
         size("contrastive.matryoshka_dimensions", options.widths[i]);
+    fields.add("contrastive.inverse_temperature", contrastive.inverse_temperature);
+    fields.add("contrastive.bias", contrastive.bias);
     fields.add("regularizers.coding_rate_weight", options.regularizers.coding_rate_weight);
     fields.add("regularizers.coding_rate_epsilon_squared", options.regularizers.coding_rate_epsilon_squared);
     fields.add("regularizers.lipschitz_weight", options.regularizers.lipschitz_weight);
@@ -75,6 +83,21 @@ void add_options(fields_t &fields, trainer_options_t const &options) noexcept {
     fields.add("late_interaction.pair_loss", uform_pair_loss_form_name(late.pair_loss));
     size("late_interaction.width", late.width), size("late_interaction.prefix_tokens", late.prefix_tokens);
     size("late_interaction.max_query_span", late.max_query_span);
+    fields.add("late_interaction.inverse_temperature", late.inverse_temperature);
+    fields.add("late_interaction.bias", late.bias);
+}
+
+/** A prefix as it is saved, and where that is longer than a comparison can hold its beginning and a hash of it all. */
+void add_prefix(fields_t &fields, char const *name, buffer_t<char> const &escaped) noexcept {
+    constexpr std::size_t shown_k = 40, hash_digits_k = 20;
+    std::string_view const text {escaped.data(), escaped.size() ? ::strnlen(escaped.data(), escaped.size()) : 0};
+    if (text.size() <= shown_k + hash_digits_k) return fields.add(name, text);
+    std::uint64_t hash = 0xcbf29ce484222325u; // FNV-1a
+    for (unsigned char const byte : text) hash = (hash ^ byte) * 0x100000001b3u;
+    char shown[shown_k + 32];
+    int const length =
+        std::snprintf(shown, sizeof(shown), "%.*s... %016llx", int(shown_k), text.data(), (unsigned long long)hash);
+    fields.add(name, std::string_view(shown, std::size_t(length)));
 }
 
 } // namespace
@@ -82,6 +105,7 @@ void add_options(fields_t &fields, trainer_options_t const &options) noexcept {
 failure_t trainer_t::meet(mesh_t &mesh) noexcept {
     fields_t fields;
     add_options(fields, options_);
+    add_prefix(fields, "query_prefix", query_prefix_), add_prefix(fields, "document_prefix", document_prefix_);
     fields.add("step", steps_done_), fields.add("weights", weights_fingerprint());
     world_ = &mesh;
     if (!fields.complete()) return fail(uform_status_internal_k, "the options do not fit their comparison");
@@ -112,6 +136,7 @@ failure_t step_t::claim_rows(failure_t const &planned) noexcept {
     statement.sizes[covered_size_k] = covered_, statement.sizes[truncated_size_k] = truncated_;
     statement.sizes[dropped_size_k] = dropped_, statement.sizes[chosen_size_k] = chosen_;
     statement.sizes[read_size_k] = read_tokens_;
+    std::copy_n(covered_media_, media_k, statement.sizes + covered_media_size_k);
     if (!planned && trainer_.options_.contrasts()) statement.sizes[words_size_k] = write_relations(nullptr);
     if (failure_t const failure = world().agree(statement, planned)) return failure;
     world_kept_ = std::size_t(world().size_of_all(kept_size_k)),
@@ -119,6 +144,8 @@ failure_t step_t::claim_rows(failure_t const &planned) noexcept {
     tokens_ = std::size_t(world().size_of_all(tokens_size_k)),
     covered_ = std::size_t(world().size_of_all(covered_size_k));
     chosen_ = std::size_t(world().size_of_all(chosen_size_k));
+    for (std::size_t medium = 0; medium < media_k; ++medium)
+        covered_media_[medium] = std::size_t(world().size_of_all(covered_media_size_k + medium));
     truncated_ = std::size_t(world().size_of_all(truncated_size_k));
     dropped_ = std::size_t(world().size_of_all(dropped_size_k));
     if (!trainer_.options_.contrasts()) return {};
@@ -276,10 +303,15 @@ failure_t step_t::close_losses(failure_t const &computed) noexcept {
     for (chunk_t const &chunk : chunks_) {
         statement.partials[masked_partial_k] += chunk.masked_loss;
         statement.partials[choices_partial_k] += chunk.choices_loss;
+        for (std::size_t medium = 0; medium < media_k; ++medium)
+            statement.partials[media_partial_k + medium] += chunk.parts[medium].loss;
     }
     if (failure_t const failure = world().agree(statement, computed)) return failure;
     masked_loss_ = world().sum_of_partials(masked_partial_k) / double(std::max<std::size_t>(covered_, 1));
     choices_loss_ = world().sum_of_partials(choices_partial_k) / double(std::max<std::size_t>(chosen_, 1));
+    for (std::size_t medium = 0; medium < media_k; ++medium)
+        media_losses_[medium] = world().sum_of_partials(media_partial_k + medium) /
+                                double(std::max<std::size_t>(covered_media_[medium], 1));
     return {};
 }
 

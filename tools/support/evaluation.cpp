@@ -1,6 +1,6 @@
 /**
  *  @file evaluation.cpp
- *  @brief Batches of pairs through the encoder, f32 rows out.
+ *  @brief Batches of pairs through the encoder, f32 rows out: those of all pairs are in memory, texts a batch at a time.
  */
 #include <algorithm>
 #include <cstring>
@@ -12,7 +12,8 @@ namespace uform::tools {
 
 namespace {
 
-constexpr std::size_t texts_per_call_k = 256;
+constexpr std::size_t pairs_per_call_k = 256;
+constexpr std::size_t pairs_loaded_k = 16; // at a time, as a document may be far longer than what is scored of it
 
 /** Appends rows without the gaps between them. */
 void append(uform_rows_tape_t const &rows, std::vector<float> &values) {
@@ -23,24 +24,19 @@ void append(uform_rows_tape_t const &rows, std::vector<float> &values) {
                     rows.columns * sizeof(float));
 }
 
-std::vector<float> encode_side(text_encoder_t &encoder, corpus_t const &pairs, bool queries,
-                               evaluation_options_t const &options, evaluation_t &evaluation) {
+/** One side of the pairs: a batch of texts, and the rows of all so far. */
+struct side_t {
+    text_batch_t batch;
     std::vector<float> values;
-    std::size_t const limit = std::min(options.bytes, encoder.description().context);
-    text_batch_t batch(queries ? options.query_prefix : options.document_prefix, limit);
-    for (std::size_t first = 0; first < pairs.size(); first += texts_per_call_k) {
-        leave_if_interrupted();
-        batch.clear();
-        for (std::size_t i = first; i < std::min(first + texts_per_call_k, pairs.size()); ++i)
-            batch.add(queries ? pairs.query(i) : pairs.document(i));
+
+    void encode(text_encoder_t &encoder, evaluation_options_t const &options, evaluation_t &evaluation) {
         encoded_t const encoded =
             encoder.encode(batch, surface_t::embeddings_k, options.dimensions, uform_scalar_f32_k);
         append(encoded.rows, values);
         evaluation.tokens += encoded.tokens;
+        batch.clear();
     }
-    evaluation.truncated += batch.truncated();
-    return values;
-}
+};
 
 nlohmann::ordered_json to_json(recall_t const &recall) {
     return {{"recall@1", recall.at_1},
@@ -51,12 +47,23 @@ nlohmann::ordered_json to_json(recall_t const &recall) {
 
 } // namespace
 
-evaluation_t evaluate(text_encoder_t &encoder, corpus_t const &pairs, evaluation_options_t const &options) {
+evaluation_t evaluate(text_encoder_t &encoder, pair_store_t const &pairs, evaluation_options_t const &options) {
     evaluation_t evaluation;
-    std::vector<float> const queries = encode_side(encoder, pairs, true, options, evaluation);
-    std::vector<float> const documents = encode_side(encoder, pairs, false, options, evaluation);
-    std::size_t const columns = queries.size() / std::max<std::size_t>(pairs.size(), 1);
-    evaluation.retrieval = score_retrieval(queries, documents, columns);
+    std::size_t const limit = std::min(options.bytes, encoder.description().context);
+    side_t queries {{options.query_prefix, limit}, {}}, documents {{options.document_prefix, limit}, {}};
+    for (std::size_t first = 0; first < pairs.size();) {
+        std::size_t const end = std::min(first + pairs_per_call_k, pairs.size());
+        for (; first < end; first += std::min(pairs_loaded_k, end - first)) {
+            leave_if_interrupted();
+            corpus_t const corpus = pairs.load(first, std::min(pairs_loaded_k, end - first));
+            for (std::size_t i = 0; i < corpus.size(); ++i)
+                queries.batch.add(corpus.query(i)), documents.batch.add(corpus.document(i));
+        }
+        queries.encode(encoder, options, evaluation), documents.encode(encoder, options, evaluation);
+    }
+    evaluation.truncated = queries.batch.truncated() + documents.batch.truncated();
+    std::size_t const columns = queries.values.size() / std::max<std::size_t>(pairs.size(), 1);
+    evaluation.retrieval = score_retrieval(queries.values, documents.values, columns);
     return evaluation;
 }
 

@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "support/corpus.hpp"
+#include "support/pair_store.hpp"
 #include "support/retrieval.hpp"
 #include "support/text_encoder.hpp"
 
@@ -27,7 +27,7 @@ struct evaluation_t {
     std::size_t tokens = 0;
 };
 
-evaluation_t evaluate(text_encoder_t &encoder, corpus_t const &pairs, evaluation_options_t const &options);
+evaluation_t evaluate(text_encoder_t &encoder, pair_store_t const &pairs, evaluation_options_t const &options);
 
 /** {"queries", "documents", "forward": {"recall@1", …}, "backward": {…}} */
 nlohmann::ordered_json to_json(retrieval_t const &retrieval);

@@ -3,8 +3,10 @@
  *  @brief Reads a mixture file, one handler for each of its objects.
  */
 #include <filesystem>
+#include <limits>
 
 #include "support/engine.hpp"
+#include "support/files.hpp"
 #include "support/mixture.hpp"
 #include "support/strict_json.hpp"
 
@@ -15,6 +17,7 @@ namespace {
 // An epoch's order is held in memory, weight times records of it: more would not fit, or not even fit an integer.
 constexpr double weight_limit_k = 1000;
 constexpr std::size_t temperature_groups_limit_k = 65536; // of a checkpoint
+constexpr std::size_t context_limit_k = 65536;            // of a model
 constexpr std::size_t documents_limit_k = 1024;           // of one record, either kind, in one step
 
 struct reader_t {
@@ -34,6 +37,11 @@ struct reader_t {
             return true;
         });
         return found;
+    }
+
+    /** What the engine holds as a float. */
+    float real(json_value_t value, double at_least) {
+        return float(json.number(value, at_least, std::numeric_limits<float>::max()));
     }
 
     std::size_t count_up_to(json_value_t value, std::size_t at_least, std::size_t limit) {
@@ -66,7 +74,7 @@ struct reader_t {
             return true;
         });
         if (found.path.empty()) json.refuse("has a source without a \"path\"; name its file");
-        bool const parquet = found.path.ends_with(".parquet"); // all readers go by the name
+        bool const parquet = is_named(found.path, ".parquet"); // all readers go by the name
         if (!format.empty() && (format == "parquet") != parquet)
             json.refuse("has a source whose \"format\" is not that of its name; Parquet ends in .parquet");
         return found;
@@ -77,7 +85,8 @@ struct reader_t {
         json.object(value, [&](std::string_view key, json_value_t inner) {
             if (key == "path") found.path = resolved(inner);
             else if (key == "fields") found.fields = fields(inner);
-            else if (key == "evaluation_bytes") found.evaluation_bytes = json.count(inner, 1);
+            else if (key == "evaluation_bytes")
+                found.evaluation_bytes = count_up_to(inner, 1, context_limit_k);
             else return false;
             return true;
         });
@@ -110,13 +119,20 @@ struct reader_t {
         late_interaction_t found;
         found.weight = 1;
         json.object(value, [&](std::string_view key, json_value_t inner) {
-            if (key == "weight") found.weight = float(json.number(inner, 0));
-            else if (key == "width") found.width = json.count(inner, 8);
-            else if (key == "query_span") found.query_span = json.count(inner, 1);
-            else if (key == "pair_loss") found.pair_loss = pair_loss(inner);
-            else if (key == "inverse_temperature") found.inverse_temperature = float(json.number(inner, 1e-6));
-            else if (key == "bias") found.bias = float(json.number(inner, -1e6));
-            else return false;
+            if (key == "weight")
+                found.weight = real(inner, 0);
+            else if (key == "width")
+                found.width = json.count(inner, 8);
+            else if (key == "query_span")
+                found.query_span = json.count(inner, 1);
+            else if (key == "pair_loss")
+                found.pair_loss = pair_loss(inner);
+            else if (key == "inverse_temperature")
+                found.inverse_temperature = real(inner, 1e-6);
+            else if (key == "bias")
+                found.bias = real(inner, -1e6);
+            else
+                return false;
             return true;
         });
         return found;
@@ -127,10 +143,13 @@ struct reader_t {
         json.object(value, [&](std::string_view key, json_value_t inner) {
             if (key == "sources")
                 json.array(inner, [&](json_value_t each) { found.sources.push_back(source(each, false)); });
-            else if (key == "weight") found.weight = float(json.number(inner, 0));
-            else if (key == "brier_weight") found.brier_weight = float(json.number(inner, 0));
+            else if (key == "weight")
+                found.weight = real(inner, 0);
+            else if (key == "brier_weight")
+                found.brier_weight = real(inner, 0);
             else if (key == "batch_items") found.batch_items = count_up_to(inner, 1, 65536);
-            else if (key == "bytes") found.bytes = json.count(inner, 1);
+            else if (key == "bytes")
+                found.bytes = count_up_to(inner, 1, context_limit_k - 1);
             else return false;
             return true;
         });
@@ -152,12 +171,15 @@ struct reader_t {
         else if (key == "sources")
             json.array(value, [&](json_value_t each) { mixture.sources.push_back(source(each, true)); });
         else if (key == "prefixes") prefixes(value, mixture);
-        else if (key == "query_bytes") mixture.query_bytes = json.count(value, 1);
-        else if (key == "document_bytes") mixture.document_bytes = json.count(value, 1);
+        else if (key == "query_bytes")
+            mixture.query_bytes = count_up_to(value, 1, context_limit_k);
+        else if (key == "document_bytes")
+            mixture.document_bytes = count_up_to(value, 1, context_limit_k);
         else if (key == "batch_pairs") mixture.batch_pairs = json.count(value, 1);
         else if (key == "positives") mixture.positives = count_up_to(value, 1, documents_limit_k);
         else if (key == "negatives") mixture.negatives = count_up_to(value, 0, documents_limit_k);
-        else if (key == "context") mixture.context = json.count(value, 1);
+        else if (key == "context")
+            mixture.context = count_up_to(value, 1, context_limit_k);
         else if (key == "validation") mixture.validation = validation(value);
         else return false;
         return true;
@@ -166,19 +188,25 @@ struct reader_t {
     bool loss_key(std::string_view key, json_value_t value, mixture_t &mixture) {
         if (key == "objective") mixture.objective = objective(value);
         else if (key == "pair_loss") mixture.pair_loss = pair_loss(value);
-        else if (key == "inverse_temperature") mixture.inverse_temperature = float(json.number(value, 1e-6));
-        else if (key == "bias") mixture.bias = float(json.number(value, -1e6));
+        else if (key == "inverse_temperature")
+            mixture.inverse_temperature = real(value, 1e-6);
+        else if (key == "bias")
+            mixture.bias = real(value, -1e6);
         else if (key == "symmetric") mixture.symmetric = json.boolean(value);
         else if (key == "ignore_same_group") mixture.ignore_same_group = json.boolean(value);
         else if (key == "ambient") mixture.ambient = ambient(value);
         else if (key == "matryoshka")
             json.array(value, [&](json_value_t each) { mixture.matryoshka.push_back(json.count(each, 8)); });
-        else if (key == "coding_rate_weight") mixture.coding_rate_weight = float(json.number(value, 0));
-        else if (key == "lipschitz_weight") mixture.lipschitz_weight = float(json.number(value, 0));
+        else if (key == "coding_rate_weight")
+            mixture.coding_rate_weight = real(value, 0);
+        else if (key == "lipschitz_weight")
+            mixture.lipschitz_weight = real(value, 0);
         else if (key == "late_interaction") mixture.late_interaction = late_interaction(value);
         else if (key == "choices") mixture.choices = choices(value);
-        else if (key == "learning_rate") mixture.learning_rate = float(json.number(value, 1e-12));
-        else if (key == "min_learning_rate") mixture.min_learning_rate = float(json.number(value, 0));
+        else if (key == "learning_rate")
+            mixture.learning_rate = real(value, 1e-12);
+        else if (key == "min_learning_rate")
+            mixture.min_learning_rate = real(value, 0);
         else if (key == "warmup_steps") mixture.warmup_steps = json.count(value, 0);
         else return false;
         return true;

@@ -107,7 +107,7 @@ plan_t make_plan(training_options_t const &options) {
     plan_t plan;
     plan.initial = options.initial;
     // On a disk that hosts share, processes of two may have one number.
-    plan.copies = fmt::format("{}.unpacked.{}.{}", options.output, options.rank, ::getpid());
+    plan.copies = fmt::format("{}.unpacked.{}.{}", options.output, ::getpid(), options.rank);
     plan.rank = options.rank, plan.ranks = options.ranks;
     if (!options.resume.empty()) plan.resume = link_target(options.resume); // the moments are beside the file itself
     std::string const &earlier = options.resume.empty() ? options.initial : options.resume;

@@ -62,7 +62,7 @@ struct training_options_t {
     std::size_t rank = 0;
     std::size_t ranks = 1;
     std::size_t deadline = 600; // seconds
-    double peak = 0;            // of the processors together, in TFLOP/s; zero: not told
+    std::optional<double> peak; // of the processors together, in TFLOP/s; measured where it is not told
 };
 
 /** What a run is. */
