@@ -105,7 +105,7 @@ std::size_t choices_t::groups_count() const {
 
 void append_choices(std::string const &path, std::uint32_t group, choices_t &choices) {
     std::size_t const before = choices.size();
-    std::string const columns[] = {"text", "choices", "answer", "targets", "group"};
+    column_t const columns[] = {{"text"}, {"choices"}, {"answer"}, {"targets"}, {"group"}};
     record_lines_t lines(path, columns);
     simdjson::dom::parser parser;
     reader_t reader {path, choices, group};

@@ -30,19 +30,22 @@ std::size_t source_of(std::span<std::size_t const> source_offsets, std::size_t r
     return std::size_t(after - source_offsets.begin()) - 1;
 }
 
-corpus_t read_pairs(std::string const &path, fields_t const &fields) {
+held_out_t read_pairs(std::string const &path, fields_t const &fields) {
     source_t const source = {path, fields, {}, 1, 0};
     record_lines_t lines(path, columns_of(source));
     record_parser_t parser(source, true, true);
-    corpus_t corpus;
+    held_out_t pairs;
+    pairs.media = media_files_t(path);
+    pairs.query_is_media = fields.query_modality != uform_modality_text_k;
+    pairs.document_is_media = fields.document_modality != uform_modality_text_k;
     for (std::string json; lines.next(json);) {
         if (lines.number() % 65536 == 0) leave_if_interrupted();
-        if (!parser.parse(json, lines.number(), corpus.size())) continue;
+        if (!parser.parse(json, lines.number(), pairs.size())) continue;
         record_view_t const &found = parser.record();
-        corpus.add(found.query, found.positives, found.negatives, found.group);
+        pairs.add(found.query, found.positives, found.negatives, found.group);
     }
-    check_some(source, corpus.size());
-    return corpus;
+    check_some(source, pairs.size());
+    return pairs;
 }
 
 } // namespace uform::tools

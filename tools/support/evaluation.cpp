@@ -1,46 +1,166 @@
 /**
  *  @file evaluation.cpp
- *  @brief Batches of pairs through the encoder, f32 rows out.
+ *  @brief Batches of pairs through the encoders, f32 rows out.
  */
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <memory>
 
+#include "support/error.hpp"
 #include "support/evaluation.hpp"
 #include "support/interrupt.hpp"
+#include "support/media_encoder.hpp"
+#include "support/signature.hpp"
 
 namespace uform::tools {
 
 namespace {
 
-constexpr std::size_t texts_per_call_k = 256;
+constexpr std::size_t items_per_call_k = 256, bytes_per_call_k = std::size_t(1) << 26;
 
-/** Appends rows without the gaps between them. */
-void append(uform_rows_tape_t const &rows, std::vector<float> &values) {
-    std::size_t const before = values.size();
-    values.resize(before + rows.count * rows.columns);
-    for (std::size_t row = 0; row < rows.count; ++row)
-        std::memcpy(&values[before + row * rows.columns], static_cast<char const *>(rows.data) + row * rows.stride,
-                    rows.columns * sizeof(float));
+/** The queries or the documents of all records, in their order. */
+struct side_t {
+    std::vector<std::string_view> items; // texts, or what records call files
+    std::vector<std::size_t> records;    // [items]: whose each is
+    std::vector<float> rows;             // [items, columns]
+    std::vector<bool> lost;              // [items]: its row is none
+};
+
+/** Copies rows without the gaps between them. */
+void copy_row(uform_rows_tape_t const &rows, std::size_t row, std::size_t item, side_t &side) {
+    std::memcpy(&side.rows[item * rows.columns], static_cast<char const *>(rows.data) + row * rows.stride,
+                rows.columns * sizeof(float));
 }
 
-std::vector<float> encode_side(text_encoder_t &encoder, corpus_t const &pairs, bool queries,
-                               evaluation_options_t const &options, evaluation_t &evaluation) {
-    std::vector<float> values;
-    std::size_t const limit = std::min(options.bytes, encoder.description().context);
-    text_batch_t batch(queries ? options.query_prefix : options.document_prefix, limit);
-    for (std::size_t first = 0; first < pairs.size(); first += texts_per_call_k) {
-        leave_if_interrupted();
-        batch.clear();
-        for (std::size_t i = first; i < std::min(first + texts_per_call_k, pairs.size()); ++i)
-            batch.add(queries ? pairs.query(i) : pairs.document(i));
-        encoded_t const encoded =
-            encoder.encode(batch, surface_t::embeddings_k, options.dimensions, uform_scalar_f32_k);
-        append(encoded.rows, values);
-        evaluation.tokens += encoded.tokens;
+class evaluator_t {
+  public:
+    evaluator_t(text_encoder_t &encoder, executor_t const &executor, held_out_t const &pairs,
+                evaluation_options_t const &options)
+        : encoder_(encoder), executor_(executor), pairs_(pairs), options_(options),
+          columns_(options.dimensions ? options.dimensions : encoder.description().dimensions) {}
+
+    evaluation_t run() {
+        side_t queries, documents;
+        for (std::size_t record = 0; record < pairs_.size(); ++record) {
+            queries.items.push_back(pairs_.query(record)), queries.records.push_back(record);
+            std::size_t const count = pairs_.has_media() ? pairs_.record(record).positives : 1;
+            for (std::size_t i = 0; i < count; ++i)
+                documents.items.push_back(pairs_.positive(record, i)), documents.records.push_back(record);
+        }
+        encode(queries, pairs_.query_is_media, options_.query_prefix);
+        encode(documents, pairs_.document_is_media, options_.document_prefix);
+        score(queries, documents);
+        return std::move(evaluation_);
     }
-    evaluation.truncated += batch.truncated();
-    return values;
-}
+
+  private:
+    void encode(side_t &side, bool is_media, std::string const &prefix) {
+        side.rows.resize(side.items.size() * columns_);
+        side.lost.resize(side.items.size());
+        if (is_media)
+            encode_media(side);
+        else
+            encode_texts(side, prefix);
+    }
+
+    void encode_texts(side_t &side, std::string const &prefix) {
+        text_batch_t batch(prefix, std::min(options_.bytes, encoder_.description().context));
+        for (std::size_t first = 0; first < side.items.size(); first += items_per_call_k) {
+            leave_if_interrupted();
+            batch.clear();
+            std::size_t const end = std::min(first + items_per_call_k, side.items.size());
+            for (std::size_t i = first; i < end; ++i) batch.add(side.items[i]);
+            encoded_t const encoded =
+                encoder_.encode(batch, surface_t::embeddings_k, options_.dimensions, uform_scalar_f32_k);
+            for (std::size_t i = first; i < end; ++i) copy_row(encoded.rows, i - first, i, side);
+            evaluation_.tokens += encoded.tokens;
+        }
+        evaluation_.truncated += batch.truncated();
+    }
+
+    void lose(side_t &side, std::size_t item, std::string reason) {
+        side.lost[item] = true;
+        evaluation_.lost.push_back({pairs_.media.name_of(side.items[item]), std::move(reason)});
+    }
+
+    /** The file's bytes into the batch of its modality. */
+    std::size_t gather(side_t &side, std::size_t item) {
+        std::string bytes;
+        try {
+            bytes = pairs_.media.read(side.items[item]);
+        } catch (tool_error_t const &error) {
+            return lose(side, item, without_name(error.what(), pairs_.media.name_of(side.items[item]))), 0;
+        }
+        std::optional<uform_modality_t> const modality = modality_of(bytes);
+        if (!modality) return lose(side, item, "is no picture, clip or recording"), 0;
+        batches_[*modality].files.add(bytes), batches_[*modality].items.push_back(item);
+        return bytes.size();
+    }
+
+    void encode_batch(side_t &side, uform_modality_t modality) {
+        auto &[files, items, encoder] = batches_[modality];
+        if (items.empty()) return;
+        if (!encoder)
+            encoder = std::make_unique<media_encoder_t>(encoder_.checkpoint(), encoder_.model(), executor_, modality);
+        std::vector<refused_t> refused;
+        encoded_t const encoded =
+            encoder->encode(files, surface_t::embeddings_k, options_.dimensions, uform_scalar_f32_k, refused);
+        for (refused_t &each : refused) lose(side, items[each.index], std::move(each.reason));
+        std::size_t row = 0;
+        for (std::size_t const item : items)
+            if (!side.lost[item]) copy_row(encoded.rows, row++, item, side);
+        evaluation_.tokens += encoded.tokens;
+        files.clear(), items.clear();
+    }
+
+    void encode_media(side_t &side) {
+        for (std::size_t item = 0; item < side.items.size();) {
+            leave_if_interrupted();
+            std::size_t const end = std::min(item + items_per_call_k, side.items.size());
+            for (std::size_t bytes = 0; item < end && bytes < bytes_per_call_k; ++item) bytes += gather(side, item);
+            for (uform_modality_t const each : {uform_modality_image_k, uform_modality_video_k, uform_modality_audio_k})
+                encode_batch(side, each);
+        }
+    }
+
+    /** Records that have both sides. */
+    void score(side_t const &queries, side_t const &documents) {
+        std::vector<float> query_rows, document_rows;
+        std::vector<std::size_t> offsets {0};
+        std::size_t document = 0;
+        auto const append = [&](side_t const &side, std::size_t item, std::vector<float> &rows) {
+            auto const from = side.rows.begin() + std::ptrdiff_t(item * columns_);
+            rows.insert(rows.end(), from, from + std::ptrdiff_t(columns_));
+        };
+        for (std::size_t record = 0; record < pairs_.size(); ++record) {
+            std::size_t const before = document_rows.size() / columns_;
+            for (; document < documents.items.size() && documents.records[document] == record; ++document)
+                if (!queries.lost[record] && !documents.lost[document]) append(documents, document, document_rows);
+            std::size_t const after = document_rows.size() / columns_;
+            if (after == before) continue;
+            append(queries, record, query_rows), offsets.push_back(after);
+        }
+        if (query_rows.empty())
+            fail("none of {} pairs could be scored; the first file lost is {}: {}", pairs_.size(),
+                 evaluation_.lost.front().name, evaluation_.lost.front().reason);
+        evaluation_.retrieval = score_retrieval(query_rows, document_rows, columns_, offsets);
+    }
+
+    struct batch_t {
+        file_batch_t files;
+        std::vector<std::size_t> items;
+        std::unique_ptr<media_encoder_t> encoder; // made when the first file comes
+    };
+
+    text_encoder_t &encoder_;
+    executor_t const &executor_;
+    held_out_t const &pairs_;
+    evaluation_options_t const &options_;
+    std::size_t columns_;
+    std::array<batch_t, 4> batches_; // by modality
+    evaluation_t evaluation_;
+};
 
 nlohmann::ordered_json to_json(recall_t const &recall) {
     return {{"recall@1", recall.at_1},
@@ -51,18 +171,14 @@ nlohmann::ordered_json to_json(recall_t const &recall) {
 
 } // namespace
 
-evaluation_t evaluate(text_encoder_t &encoder, corpus_t const &pairs, evaluation_options_t const &options) {
-    evaluation_t evaluation;
-    std::vector<float> const queries = encode_side(encoder, pairs, true, options, evaluation);
-    std::vector<float> const documents = encode_side(encoder, pairs, false, options, evaluation);
-    std::size_t const columns = queries.size() / std::max<std::size_t>(pairs.size(), 1);
-    evaluation.retrieval = score_retrieval(queries, documents, columns);
-    return evaluation;
+evaluation_t evaluate(text_encoder_t &encoder, executor_t const &executor, held_out_t const &pairs,
+                      evaluation_options_t const &options) {
+    return evaluator_t(encoder, executor, pairs, options).run();
 }
 
 nlohmann::ordered_json to_json(retrieval_t const &retrieval) {
     return {{"queries", retrieval.count},
-            {"documents", retrieval.count},
+            {"documents", retrieval.documents},
             {"forward", to_json(retrieval.forward)},
             {"backward", to_json(retrieval.backward)}};
 }

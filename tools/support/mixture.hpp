@@ -19,10 +19,13 @@ namespace uform::tools {
 /** Which pairs that no edge names repel: those between the two sides, those within a side as well, or none. */
 enum class ambient_t { across_k, all_k, none_k };
 
-/** Names of the fields of a record. */
+/** Names of the fields of a record. What is no text is a file: a path from the source's folder on, or a member of its
+ *  shard; `unknown` leaves which medium to its content. */
 struct fields_t {
     std::string query = "query";
     std::string document = "document";
+    uform_modality_t query_modality = uform_modality_text_k;
+    uform_modality_t document_modality = uform_modality_text_k; // of negatives as well
     std::optional<std::string> group;     // where not named, "group" is read if it is there
     std::optional<std::string> negatives; // likewise
 };

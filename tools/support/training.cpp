@@ -65,7 +65,7 @@ class run_t {
     std::optional<run_log_t> log_;
     executor_t executor_;
     material_t material_;
-    corpus_t held_out_;
+    held_out_t held_out_;
     mesh_t mesh_;
     trainer_t trainer_;
     stopping_t stopping_;
@@ -216,7 +216,7 @@ void run_t::validate(std::size_t step) {
     evaluation_options_t options;
     options.query_prefix = plan_.mixture.query_prefix, options.document_prefix = plan_.mixture.document_prefix;
     options.bytes = plan_.mixture.validation->evaluation_bytes;
-    evaluation_t const evaluation = evaluate(encoder, held_out_, options);
+    evaluation_t const evaluation = evaluate(encoder, executor_, held_out_, options);
     scores_ = {step, evaluation.retrieval};
     json_t line = {{"event", "validation"}, {"step", step}};
     line.update(to_json(evaluation.retrieval));
