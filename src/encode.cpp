@@ -90,16 +90,16 @@ failure_t check_image_encode_pixels(uform_image_encode_pixels_t const &call) noe
 template <typename call_>
 failure_t encode_pictures(call_ const &call, pictures_t &pictures, executor_t &executor) noexcept {
     failure_t const out_of_memory = fail(uform_status_out_of_memory_k, "memory for the outputs is out");
-    image_encode_job_t job;
+    media_encode_job_t job;
     job.model = &call.model->model, job.progress = call.progress;
     job.scalar = call.outputs_scalar ? call.outputs_scalar : uform_scalar_f32_k;
     job.grids = pictures.grids(), job.count = call.count, job.source = pictures.source();
     std::size_t *const token_offsets = call.arena->arena.template claim<std::size_t>(call.count + 1);
     if (!token_offsets) return out_of_memory;
-    std::size_t const truncated = measure_images(job, token_offsets);
+    std::size_t const truncated = measure_media(job, token_offsets);
     job.token_offsets = token_offsets;
     if (!claim_surfaces(call, job)) return out_of_memory;
-    if (failure_t const failure = encode_images(job, executor)) return failure;
+    if (failure_t const failure = encode_media(job, executor)) return failure;
     publish_surfaces(call, job, truncated);
     return {};
 }

@@ -87,6 +87,9 @@ failure_t describe(uform_model_describe_t const &call) noexcept {
         model.options.decoder ? std::max<std::size_t>(model.options.choice_groups, 1) : 0;
     description.image.patch_side = model.options.image.patch_side;
     description.image.channels = model.options.image.channels;
+    if (video_entry_t const &video = model.options.video)
+        description.video = {video.patch_side, video.tube_frames, video.frame_stride, video.channels};
+    description.audio = {model.options.audio.chunk_samples, model.options.audio.sample_rate};
     *call.description = description;
     return {};
 }

@@ -17,11 +17,11 @@ failure_t out_of_memory() noexcept {
  */
 class placement_t {
     image_entry_t entry_;
-    patch_grid_t grid_;
+    token_grid_t grid_;
     orientation_t orientation_;
 
   public:
-    placement_t(image_entry_t entry, patch_grid_t grid, orientation_t orientation) noexcept
+    placement_t(image_entry_t entry, token_grid_t grid, orientation_t orientation) noexcept
         : entry_(entry), grid_(grid), orientation_(orientation) {}
 
     std::size_t stored_rows() const noexcept { return orientation_.transposes() ? across() : down(); }
@@ -43,11 +43,11 @@ class placement_t {
     std::size_t down() const noexcept { return grid_.rows * entry_.patch_side; }
     std::size_t across() const noexcept { return grid_.columns * entry_.patch_side; }
     std::size_t of_y(std::size_t y) const noexcept {
-        return y / entry_.patch_side * grid_.columns * entry_.patch_values() +
+        return y / entry_.patch_side * grid_.columns * entry_.token_values() +
                y % entry_.patch_side * entry_.patch_side;
     }
     std::size_t of_x(std::size_t x) const noexcept {
-        return x / entry_.patch_side * entry_.patch_values() + x % entry_.patch_side;
+        return x / entry_.patch_side * entry_.token_values() + x % entry_.patch_side;
     }
 };
 
@@ -62,10 +62,10 @@ class patch_writer_t {
     std::size_t limit_; // values of all patches
 
   public:
-    patch_writer_t(image_entry_t entry, image_header_t const &header, patch_grid_t grid, std::size_t tokens,
+    patch_writer_t(image_entry_t entry, image_header_t const &header, token_grid_t grid, std::size_t tokens,
                    bf16_t *patches) noexcept
         : entry_(entry), placement_(entry, grid, header.orientation), patches_(patches),
-          limit_(tokens * entry.patch_values()) {
+          limit_(tokens * entry.token_values()) {
         shape_.width = header.width, shape_.height = header.height, shape_.channels = header.channels;
         shape_.columns = placement_.stored_columns(), shape_.rows = placement_.stored_rows();
     }
@@ -103,7 +103,7 @@ class patch_writer_t {
 
 bool pictures_t::claim(executor_t &executor) noexcept {
     headers_ = executor.wide_lane().claim<image_header_t>(items_.size() + 1);
-    grids_ = executor.wide_lane().claim<patch_grid_t>(items_.size() + 1);
+    grids_ = executor.wide_lane().claim<token_grid_t>(items_.size() + 1);
     return headers_ && grids_;
 }
 

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include <uform/model.h>
+
 #include "json.hpp"
 
 namespace uform_stub {
@@ -48,7 +50,11 @@ class checkpoint_t {
 /** What a model is made of; a zero means that the head is absent. */
 struct sizes_t {
     std::size_t hidden = 0, depth = 0, context = 0;
-    std::size_t patch_side = 0, channels = 0; // of the image entry
+    uform_image_shape_t image {};
+    uform_video_shape_t video {};
+    uform_audio_shape_t audio {};
+    std::size_t token_values[3] = {}; // of the entries above, in their order
+    bool reconstructs[3] = {};        // heads for their masked tokens
     std::size_t token_width = 0, choice_groups = 0, contrastive_groups = 0, late_interaction_groups = 0;
     bool decoder = false;
 };
@@ -64,6 +70,8 @@ struct spec_t {
 /** The bytes of a file; `io` where the system refuses. */
 std::string read_file(std::string_view path);
 
+/** Fills `token_values` from the shapes. */
+void count_token_values(sizes_t &sizes);
 /** A model's tensors in the order of its file. */
 std::vector<spec_t> tensors_of(sizes_t const &sizes);
 /** Refuses sizes that no checkpoint may have, with this status. */

@@ -98,7 +98,7 @@ void text_encode(uform_text_encode_t const &call) {
 
 template <typename call_>
 void check_image_entry(call_ const &call) {
-    if (!call.model->sizes.patch_side) unsupported("the model has no image entry, so it encodes no pictures");
+    if (!call.model->sizes.image.patch_side) unsupported("the model has no image entry, so it encodes no pictures");
 }
 void check_image_encode(uform_image_encode_t const &call) {
     check_image_entry(call);
@@ -110,7 +110,7 @@ void check_image_encode(uform_image_encode_t const &call) {
 void image_encode(uform_image_encode_t const &call) {
     std::vector<std::size_t> patches;
     for (std::size_t i = 0; i < call.count; ++i)
-        patches.push_back(patches_of(read_sides(item_of(call.files, i), call.limits, i), call.model->sizes.patch_side));
+        patches.push_back(patches_of(read_sides(item_of(call.files, i), call.limits, i), call.model->sizes.image.patch_side));
     encode(
         call, [&](std::size_t i) { return patches[i]; }, [&](std::size_t i) { return item_of(call.files, i); });
 }
@@ -137,7 +137,7 @@ void check_image_encode_pixels(uform_image_encode_pixels_t const &call) {
 }
 void image_encode_pixels(uform_image_encode_pixels_t const &call) {
     auto const patches = [&](std::size_t i) {
-        return patches_of({call.heights[i], call.widths[i]}, call.model->sizes.patch_side);
+        return patches_of({call.heights[i], call.widths[i]}, call.model->sizes.image.patch_side);
     };
     encode(call, patches, [&](std::size_t i) { return item_of(call.pixels, i); });
 }

@@ -63,7 +63,7 @@ void describe(uform_model_describe_t const &call) {
     description.memory_usage = sizeof(uform_model_handle_t) + call.model->weight_bytes;
     description.cpu_class = uform_cpu_class_serial_k, description.gpu_class = uform_gpu_class_unknown_k;
     description.token_width = sizes.token_width;
-    description.image.patch_side = sizes.patch_side, description.image.channels = sizes.channels;
+    description.image = sizes.image, description.video = sizes.video, description.audio = sizes.audio;
     if (sizes.decoder) description.choice_temperature_groups = std::max<std::size_t>(sizes.choice_groups, 1);
     *call.description = description;
 }

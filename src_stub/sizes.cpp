@@ -4,7 +4,9 @@
  */
 #include "checkpoint.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <tuple>
 
 #include "failure.hpp"
 
@@ -31,15 +33,43 @@ std::size_t rows_of(checkpoint_t const &checkpoint, char const *name) {
     return tensor && !tensor->shape.empty() ? tensor->shape[0] : 0;
 }
 
-/** The image entry is there where any of its tensors is. */
-void read_image(checkpoint_t const &checkpoint, sizes_t &sizes) {
-    if (!checkpoint.find("image.projection.weight") && !checkpoint.find("image.projection.bias") &&
-        !checkpoint.find("image.mask"))
-        return;
-    std::uint64_t const side = 16, channels = 4;
-    sizes.patch_side = count_in(checkpoint, "image.patch_side", &side);
-    sizes.channels = count_in(checkpoint, "image.channels", &channels);
-    check_range("image.patch_side", sizes.patch_side, 1, 64, uform_status_malformed_k);
+constexpr char const *media_k[] = {"image", "video", "audio"};
+
+bool holds_any(checkpoint_t const &checkpoint, std::string const &medium, std::vector<char const *> const &names) {
+    return std::any_of(names.begin(), names.end(),
+                       [&](char const *name) { return checkpoint.find(medium + "." + name) != nullptr; });
+}
+
+/** One number of an entry: what it is called, what it is where the metadata says nothing, and its range. */
+struct entry_field_t {
+    std::size_t medium;
+    char const *name;
+    std::size_t *value;
+    std::uint64_t missing;
+    std::size_t first, last;
+};
+std::vector<entry_field_t> entry_fields(sizes_t &sizes) {
+    return {{0, "image.patch_side", &sizes.image.patch_side, 16, 1, 64},
+            {0, "image.channels", &sizes.image.channels, 4, 3, 4},
+            {1, "video.patch_side", &sizes.video.patch_side, 16, 1, 64},
+            {1, "video.tube_frames", &sizes.video.tube_frames, 2, 1, 64},
+            {1, "video.frame_stride", &sizes.video.frame_stride, 1, 1, 4096},
+            {2, "audio.chunk_samples", &sizes.audio.chunk_samples, 320, 1, 16384},
+            {2, "audio.sample_rate", &sizes.audio.sample_rate, 16000, 1000, 768000}};
+}
+
+/** An entry is there where any of its tensors is. */
+void read_entries(checkpoint_t const &checkpoint, sizes_t &sizes) {
+    for (entry_field_t const &field : entry_fields(sizes)) {
+        if (!holds_any(checkpoint, media_k[field.medium], {"projection.weight", "projection.bias", "mask"})) continue;
+        *field.value = count_in(checkpoint, field.name, &field.missing);
+        check_range(field.name, *field.value, field.first, field.last, uform_status_malformed_k);
+    }
+    if (sizes.video.patch_side) sizes.video.channels = 3;
+    for (std::size_t medium = 0; medium < 3; ++medium)
+        sizes.reconstructs[medium] =
+            holds_any(checkpoint, media_k[medium], {"reconstruction.weight", "reconstruction.bias"});
+    count_token_values(sizes);
 }
 
 /** A head is there where any of its tensors is. */
@@ -73,13 +103,22 @@ std::size_t spec_t::bytes() const {
     return bytes;
 }
 
+void count_token_values(sizes_t &sizes) {
+    auto const &[image, video, audio] = std::tie(sizes.image, sizes.video, sizes.audio);
+    sizes.token_values[0] = image.channels * image.patch_side * image.patch_side;
+    sizes.token_values[1] = video.channels * video.tube_frames * video.patch_side * video.patch_side;
+    sizes.token_values[2] = audio.chunk_samples;
+}
+
 std::vector<spec_t> tensors_of(sizes_t const &sizes) {
     std::size_t const hidden = sizes.hidden, inner = 4 * hidden;
     std::vector<spec_t> list {{"text.embedding", false, {258, hidden}}};
-    if (std::size_t const side = sizes.patch_side) {
-        list.push_back({"image.projection.weight", false, {hidden, sizes.channels * side * side}});
-        list.push_back({"image.projection.bias", false, {hidden}});
-        list.push_back({"image.mask", false, {hidden}});
+    for (std::size_t medium = 0; medium < 3; ++medium) {
+        if (!sizes.token_values[medium]) continue;
+        std::string const name = media_k[medium];
+        list.push_back({name + ".projection.weight", false, {hidden, sizes.token_values[medium]}});
+        list.push_back({name + ".projection.bias", false, {hidden}});
+        list.push_back({name + ".mask", false, {hidden}});
     }
     for (std::size_t i = 0; i < sizes.depth; ++i) {
         std::string const block = "blocks." + std::to_string(i) + ".";
@@ -105,6 +144,12 @@ std::vector<spec_t> tensors_of(sizes_t const &sizes) {
         list.push_back({std::string(term) + ".log_inverse_temperature", true, {groups}});
         list.push_back({std::string(term) + ".bias", true, {groups}});
     }
+    for (std::size_t medium = 0; medium < 3; ++medium) {
+        if (!sizes.reconstructs[medium] || !sizes.token_values[medium]) continue;
+        std::string const name = media_k[medium];
+        list.push_back({name + ".reconstruction.weight", false, {sizes.token_values[medium], hidden}});
+        list.push_back({name + ".reconstruction.bias", false, {sizes.token_values[medium]}});
+    }
     return list;
 }
 
@@ -115,8 +160,9 @@ void check_sizes(sizes_t const &sizes, std::int32_t status) {
     check_range("depth", sizes.depth, 1, 1024, status);
     check_range("context", sizes.context, 1, 65536, status);
     check_range("token_width", sizes.token_width, 0, 16384, status);
-    if (sizes.patch_side) check_range("image.patch_side", sizes.patch_side, 1, 64, status);
-    if (sizes.patch_side) check_range("image.channels", sizes.channels, 3, 4, status);
+    sizes_t entries = sizes; // the table points to what it may write
+    for (entry_field_t const &field : entry_fields(entries))
+        if (sizes.token_values[field.medium]) check_range(field.name, *field.value, field.first, field.last, status);
     for (std::size_t const groups : {sizes.choice_groups, sizes.contrastive_groups, sizes.late_interaction_groups})
         check_range("temperature_groups", groups, 0, 65536, status);
 }
@@ -138,7 +184,7 @@ sizes_t read_sizes(checkpoint_t const &checkpoint) {
     check_format(checkpoint);
     sizes.hidden = count_in(checkpoint, "hidden"), sizes.depth = count_in(checkpoint, "depth");
     sizes.context = count_in(checkpoint, "context");
-    read_image(checkpoint, sizes);
+    read_entries(checkpoint, sizes);
     read_heads(checkpoint, sizes);
     check_sizes(sizes, uform_status_malformed_k);
     for (spec_t const &spec : tensors_of(sizes)) check_tensor(checkpoint, spec);

@@ -110,7 +110,7 @@ void uform_trainer_handle_t::resume(std::string_view path, uform_progress_t cons
     check_same("objective", checkpoint.text("objective"), uform_objective_name(options.objective));
     check_terms(checkpoint, options);
     sizes_t const &asked = options.sizes;
-    check_same("image.patch_side", std::to_string(saved.patch_side), std::to_string(asked.patch_side));
+    check_same("image.patch_side", std::to_string(saved.image.patch_side), std::to_string(asked.image.patch_side));
     check_same("late_interaction.width", std::to_string(saved.token_width), std::to_string(asked.token_width));
     check_same("choices.temperature_groups", std::to_string(saved.choice_groups), std::to_string(asked.choice_groups));
     check_same("contrastive.temperature_groups", std::to_string(saved.contrastive_groups),

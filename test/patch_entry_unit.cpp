@@ -33,7 +33,7 @@ TEST(patch_entry, grids_follow_the_sides) {
                                                 {128, 192, 16, 8, 12},
                                                 {512, 512, 8, 22, 23},
                                                 {1024, 512, 16, 32, 16}}) { // sqrt(1024) = 32
-        patch_grid_t const grid = patch_grid_of(row.height, row.width, row.side);
+        token_grid_t const grid = patch_grid_of(row.height, row.width, row.side);
         EXPECT_EQ(grid.rows, row.rows) << row.height << " x " << row.width;
         EXPECT_EQ(grid.columns, row.columns) << row.height << " x " << row.width;
     }
@@ -42,10 +42,10 @@ TEST(patch_entry, grids_follow_the_sides) {
 TEST(patch_entry, pairs_turn_by_time_row_time_column) {
     rotary_table_t<double> table;
     ASSERT_TRUE(table.build(64));
-    patch_grid_t const grid {5, 7};
-    std::vector<double> rotary(grid.patches() * 64);
-    turn_patches(table, grid, grid.patches(), rotary.data());
-    for (std::size_t token = 0; token < grid.patches(); ++token)
+    token_grid_t const grid {5, 7};
+    std::vector<double> rotary(grid.tokens() * 64);
+    turn_grid(table, grid, grid.tokens(), rotary.data());
+    for (std::size_t token = 0; token < grid.tokens(); ++token)
         for (std::size_t j = 0; j < 32; ++j) {
             double const coordinates[] = {0, double(token / 7), 0, double(token % 7)};
             double const angle = coordinates[j % 4] * std::pow(10000.0, -double(j) / 32);
@@ -66,8 +66,8 @@ TEST(patch_entry, values_are_channel_row_column) {
         executor.reset_lanes();
         pictures_t pictures(entry, tape);
         ASSERT_FALSE(pictures.measure_pixels(&height, &width, executor));
-        ASSERT_EQ(pictures.grids()[0].patches(), 6u);
-        std::vector<bf16_t> patches(6 * entry.patch_values());
+        ASSERT_EQ(pictures.grids()[0].tokens(), 6u);
+        std::vector<bf16_t> patches(6 * entry.token_values());
         ASSERT_FALSE(pictures.fill(0, 6, patches.data()));
         for (std::size_t i = 0; i < patches.size(); ++i) {
             std::size_t const token = i / (channels * 16), c = i / 16 % channels, row = i / 4 % 4, column = i % 4;
@@ -160,11 +160,11 @@ struct patch_tower_t {
     using narrow_t = typename kit_::narrow_t;
 
     static constexpr std::size_t hidden_k = 128, values_k = 48, tokens_k = 27;
-    static constexpr patch_grid_t grids_k[] = {{3, 2}, {1, 1}, {4, 5}};
+    static constexpr token_grid_t grids_k[] = {{3, 2}, {1, 1}, {4, 5}};
     model_fixture_t<kit_> model;
     std::vector<narrow_t> weight, bias, patches;
     std::vector<std::byte> packed_bytes;
-    patch_entry_t<wide_t> entry;
+    media_weights_t<wide_t> entry;
 
     explicit patch_tower_t(kit_ const &kit) : model(kit, {hidden_k, 2, 64}, 8) {
         draw(weight, hidden_k * values_k, 77), draw(bias, hidden_k, 78), draw(patches, tokens_k * values_k, 79);
@@ -173,7 +173,7 @@ struct patch_tower_t {
         auto const at = reinterpret_cast<std::uintptr_t>(packed_bytes.data());
         entry.projection.data = packed_bytes.data() + (64 - at % 64) % 64, entry.bias = bias.data();
         kit.pack(weight.data(), 0, hidden_k, entry.projection);
-        model.tower.weights.patches = entry;
+        model.tower.weights.media[0] = entry;
     }
     static void draw(std::vector<narrow_t> &values, std::size_t count, std::uint64_t state) {
         values.resize(count);
@@ -186,10 +186,11 @@ struct patch_tower_t {
         std::uint32_t const offsets[] = {0, 6, 7, 27};
         wide_t *const rotary = lane.claim<wide_t>(tokens_k * head_width_k);
         for (std::size_t i = 0; i < 3; ++i)
-            turn_patches(model.rotary, grids_k[i], grids_k[i].patches(), rotary + offsets[i] * head_width_k);
-        patch_batch_t<wide_t> const batch {items_t {offsets}, patches.data(), rotary};
+            turn_grid(model.rotary, grids_k[i], grids_k[i].tokens(), rotary + offsets[i] * head_width_k);
+        run_t<wide_t> const runs[] = {{0, 7, nullptr, patches.data()}, {7, 20, nullptr, patches.data() + 7 * values_k}};
+        mixed_batch_t<wide_t> const batch {items_t {offsets}, rotary, runs};
         wide_t *const x = lane.claim<wide_t>(tokens_k * hidden_k);
-        project_patches(model.kit, lane, entry, batch, x);
+        enter(model.kit, lane, model.tower.weights, batch, x);
         std::vector<double> out(tokens_k * hidden_k);
         for (std::size_t i = 0; i < out.size(); ++i) out[i] = double(x[i]);
         if (!whole) return out;

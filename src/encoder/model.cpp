@@ -50,7 +50,9 @@ failure_t model_t::load(checkpoint_t const &checkpoint, model_target_t const &ta
         std::copy_n(scales, options.choice_groups, choice_scales.data());
     }
     tower_layout_t const layout {.token_width = options.token_width,
-                                 .patch_values = options.image.patch_values(),
+                                 .token_values = {options.token_values(medium_t::image_k),
+                                                  options.token_values(medium_t::video_k),
+                                                  options.token_values(medium_t::audio_k)},
                                  .block_scalar = quantization,
                                  .domains = target.domains};
     if (failure_t const failure = tower.lay_out(*kit, options.geometry, masters, layout)) return failure;

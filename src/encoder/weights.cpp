@@ -60,12 +60,29 @@ void list_block(lister_t &list, geometry_t const &geometry, std::size_t block) n
     list.matrix("mlp.down", linear_k, hidden, inner, block);
 }
 
-void list_image(lister_t &list, model_options_t const &options) noexcept {
+/** `<medium>.<name>` */
+struct media_name_t {
+    char text[tensor_spec_t::name_capacity_k];
+
+    media_name_t(medium_t medium, char const *name) noexcept {
+        std::snprintf(text, sizeof(text), "%s.%s", media_names_k[std::size_t(medium)], name);
+    }
+};
+
+void list_entry(lister_t &list, model_options_t const &options, medium_t medium) noexcept {
     using enum tensor_role_t;
     std::size_t const hidden = options.geometry.hidden;
-    list.matrix("image.projection.weight", linear_k, hidden, options.image.patch_values());
-    list.vector("image.projection.bias", entry_bias_k, dtype_t::bf16_k, hidden);
-    list.vector("image.mask", embedding_k, dtype_t::bf16_k, hidden);
+    auto const name = [&](char const *field) { return media_name_t(medium, field); };
+    list.matrix(name("projection.weight").text, linear_k, hidden, options.token_values(medium));
+    list.vector(name("projection.bias").text, entry_bias_k, dtype_t::bf16_k, hidden);
+    list.vector(name("mask").text, embedding_k, dtype_t::bf16_k, hidden);
+}
+
+void list_reconstruction(lister_t &list, model_options_t const &options, medium_t medium) noexcept {
+    using enum tensor_role_t;
+    std::size_t const values = options.token_values(medium);
+    list.matrix(media_name_t(medium, "reconstruction.weight").text, linear_k, values, options.geometry.hidden);
+    list.vector(media_name_t(medium, "reconstruction.bias").text, bias_k, dtype_t::bf16_k, values);
 }
 
 void list_heads(lister_t &list, model_options_t const &options) noexcept {
@@ -104,10 +121,13 @@ tensor_layout_t tensor_spec_t::layout() const noexcept {
 void visit_tensors(model_options_t const &options, tensor_visitor_t visitor, void *context) noexcept {
     lister_t list(visitor, context);
     list.matrix("text.embedding", tensor_role_t::embedding_k, vocabulary_k, options.geometry.hidden);
-    if (options.image) list_image(list, options);
+    for (std::size_t medium = 0; medium < media_k; ++medium)
+        if (options.enters(medium_t(medium))) list_entry(list, options, medium_t(medium));
     for (std::size_t block = 0; block < options.geometry.depth; ++block) list_block(list, options.geometry, block);
     list.vector("norm", tensor_role_t::norm_k, dtype_t::f32_k, options.geometry.hidden);
     list_heads(list, options);
+    for (std::size_t medium = 0; medium < media_k; ++medium)
+        if (options.reconstructs[medium]) list_reconstruction(list, options, medium_t(medium));
 }
 
 std::size_t count_tensors(model_options_t const &options) noexcept {

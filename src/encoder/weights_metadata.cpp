@@ -4,8 +4,10 @@
  */
 #include <uform/encoder/weights.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <initializer_list>
 
 namespace uform {
 namespace {
@@ -15,7 +17,8 @@ using wide_t = unsigned long long; // what %llu takes
 // Far above the largest tier (2048 x 48, 4096 tokens), far below where a size computed from them could overflow.
 constexpr std::size_t hidden_limit_k = 16384, depth_limit_k = 1024, context_limit_k = 65536;
 constexpr std::size_t token_width_limit_k = 16384, groups_limit_k = 65536;
-constexpr std::size_t patch_side_limit_k = 64;
+constexpr std::size_t patch_side_limit_k = 64, tube_frames_limit_k = 64, frame_stride_limit_k = 4096;
+constexpr std::size_t chunk_samples_limit_k = 16384, sample_rate_first_k = 1000, sample_rate_limit_k = 768000;
 
 /** Absent counts as `missing`; anything but decimal digits within 64 bits is refused. */
 failure_t read_count(checkpoint_t const &checkpoint, char const *key, std::optional<std::uint64_t> missing,
@@ -77,14 +80,51 @@ std::size_t leading_extent(checkpoint_t const &checkpoint, std::string_view name
     return tensor && tensor->rank ? tensor->shape[0] : 0;
 }
 
-/** The entry is there where any of its tensors is; `check_tensor` then asks for the others. */
-failure_t read_image(checkpoint_t const &checkpoint, image_entry_t &image) noexcept {
-    if (!checkpoint.find("image.projection.weight") && !checkpoint.find("image.projection.bias") &&
-        !checkpoint.find("image.mask"))
-        return {};
-    if (failure_t const failure = read_size(checkpoint, "image.patch_side", 16, image.patch_side)) return failure;
-    if (failure_t const failure = read_size(checkpoint, "image.channels", 4, image.channels)) return failure;
-    return check_range("image.patch_side", image.patch_side, 1, patch_side_limit_k);
+/** Whether the checkpoint holds `<medium>.<any of the names>`. */
+bool holds_any(checkpoint_t const &checkpoint, medium_t medium, std::initializer_list<char const *> names) noexcept {
+    return std::any_of(names.begin(), names.end(), [&](char const *name) {
+        char text[tensor_spec_t::name_capacity_k];
+        std::snprintf(text, sizeof(text), "%s.%s", media_names_k[std::size_t(medium)], name);
+        return checkpoint.find(text) != nullptr;
+    });
+}
+
+/** One number of an entry: where it lies, what it is called, what it is where the metadata says nothing. */
+struct entry_field_t {
+    medium_t medium;
+    char const *name;
+    std::size_t *value;
+    std::size_t missing, first, last;
+};
+struct entry_fields_t {
+    entry_field_t fields[7];
+
+    explicit entry_fields_t(model_options_t &options) noexcept
+        : fields {{medium_t::image_k, "image.patch_side", &options.image.patch_side, 16, 1, patch_side_limit_k},
+                  {medium_t::image_k, "image.channels", &options.image.channels, 4, 3, 4},
+                  {medium_t::video_k, "video.patch_side", &options.video.patch_side, 16, 1, patch_side_limit_k},
+                  {medium_t::video_k, "video.tube_frames", &options.video.tube_frames, 2, 1, tube_frames_limit_k},
+                  {medium_t::video_k, "video.frame_stride", &options.video.frame_stride, 1, 1, frame_stride_limit_k},
+                  {medium_t::audio_k, "audio.chunk_samples", &options.audio.chunk_samples, 320, 1,
+                   chunk_samples_limit_k},
+                  {medium_t::audio_k, "audio.sample_rate", &options.audio.sample_rate, 16000, sample_rate_first_k,
+                   sample_rate_limit_k}} {}
+    auto begin() const noexcept { return std::begin(fields); }
+    auto end() const noexcept { return std::end(fields); }
+};
+
+/** An entry is there where any of its tensors is; `check_tensor` then asks for the others. */
+failure_t read_entries(checkpoint_t const &checkpoint, model_options_t &options) noexcept {
+    for (entry_field_t const &field : entry_fields_t(options)) {
+        if (!holds_any(checkpoint, field.medium, {"projection.weight", "projection.bias", "mask"})) continue;
+        if (failure_t const failure = read_size(checkpoint, field.name, field.missing, *field.value)) return failure;
+        if (failure_t const failure = check_range(field.name, *field.value, field.first, field.last)) return failure;
+    }
+    for (std::size_t medium = 0; medium < media_k; ++medium)
+        options.reconstructs[medium] =
+            options.enters(medium_t(medium)) &&
+            holds_any(checkpoint, medium_t(medium), {"reconstruction.weight", "reconstruction.bias"});
+    return {};
 }
 
 /** A head is there where any of its tensors is; `check_tensor` then asks for the others. */
@@ -117,10 +157,10 @@ failure_t check_options(model_options_t const &options) noexcept {
     if (failure_t const failure = check_range("context", geometry.context, 1, context_limit_k)) return failure;
     if (failure_t const failure = check_range("token_width", options.token_width, 0, token_width_limit_k))
         return failure;
-    if (image_entry_t const &image = options.image) {
-        if (failure_t const failure = check_range("image.patch_side", image.patch_side, 1, patch_side_limit_k))
-            return failure;
-        if (failure_t const failure = check_range("image.channels", image.channels, 3, 4)) return failure;
+    model_options_t entries = options; // the table points to what it may write
+    for (entry_field_t const &field : entry_fields_t(entries)) {
+        if (!options.enters(field.medium)) continue;
+        if (failure_t const failure = check_range(field.name, *field.value, field.first, field.last)) return failure;
     }
     for (std::size_t const groups :
          {options.choice_groups, options.contrastive_groups, options.late_interaction_groups})
@@ -135,7 +175,7 @@ failure_t read_options(checkpoint_t const &checkpoint, model_options_t &options)
     if (failure_t const failure = read_size(checkpoint, "hidden", std::nullopt, geometry.hidden)) return failure;
     if (failure_t const failure = read_size(checkpoint, "depth", std::nullopt, geometry.depth)) return failure;
     if (failure_t const failure = read_size(checkpoint, "context", std::nullopt, geometry.context)) return failure;
-    if (failure_t const failure = read_image(checkpoint, read.image)) return failure;
+    if (failure_t const failure = read_entries(checkpoint, read)) return failure;
     if (failure_t const failure = read_heads(checkpoint, read)) return failure;
     if (failure_t const failure = check_options(read)) return failure;
     failure_t first;
@@ -171,13 +211,12 @@ failure_t begin_model(checkpoint_writer_t &writer, std::string_view path, model_
         layouts[spec.index] = specs[spec.index].layout();
     });
     struct decimal_t {
-        char text[24];
+        char text[24] = {};
+        decimal_t() noexcept = default;
         explicit decimal_t(std::uint64_t value) noexcept { std::snprintf(text, sizeof(text), "%llu", wide_t(value)); }
     };
     decimal_t const version(checkpoint_version_k), hidden(options.geometry.hidden), depth(options.geometry.depth),
-        context(options.geometry.context), token_width(options.token_width), step(notes.step), seed(notes.seed),
-        patch_side(options.image.patch_side), channels(options.image.channels);
-    metadata_entry_t const image[] = {{"image.patch_side", patch_side.text}, {"image.channels", channels.text}};
+        context(options.geometry.context), token_width(options.token_width), step(notes.step), seed(notes.seed);
     metadata_entry_t const fixed[] = {
         {"format", "uform"},
         {"version", version.text},
@@ -192,11 +231,17 @@ failure_t begin_model(checkpoint_writer_t &writer, std::string_view path, model_
         {"prefix.document", notes.prefix_document},
     };
     buffer_t<metadata_entry_t> metadata;
-    std::span<metadata_entry_t const> const entries(image, options.image ? std::size(image) : 0);
-    if (!metadata.resize(std::size(fixed) + entries.size() + notes.more.size()))
+    model_options_t sizes = options; // the table points to what it may write
+    entry_fields_t const fields(sizes);
+    buffer_t<decimal_t> numbers;
+    auto const enters = [&](entry_field_t const &field) { return options.enters(field.medium); };
+    std::size_t const entries = std::size_t(std::count_if(fields.begin(), fields.end(), enters));
+    if (!metadata.resize(std::size(fixed) + entries + notes.more.size()) || !numbers.resize(entries))
         return fail(uform_status_out_of_memory_k, "no memory for a checkpoint's header");
     metadata_entry_t *next = std::copy(std::begin(fixed), std::end(fixed), metadata.begin());
-    next = std::copy(entries.begin(), entries.end(), next);
+    decimal_t *number = numbers.begin();
+    for (entry_field_t const &field : fields)
+        if (enters(field)) *number = decimal_t(*field.value), *next++ = {field.name, (number++)->text};
     std::copy(notes.more.begin(), notes.more.end(), next);
     return writer.begin(path, layouts.span(), metadata.span());
 }

@@ -99,6 +99,7 @@ bool parameters_t::bind_gradients(std::size_t slab) noexcept {
     }
     tower_gradients_t<float> &tower = towers_[slab];
     tower.embedding_sum = d.embedding, tower.norm_sum = d.norm;
+    std::copy(std::begin(d.media), std::end(d.media), std::begin(tower.media_sum));
     for (std::size_t i = 0; i < d.blocks.size(); ++i) {
         auto const &b = d.blocks[i];
         tower.blocks[i] = {b.attention_norm, b.qkv, b.output, b.mlp_norm, b.gate, b.down}; // up lies behind gate

@@ -18,6 +18,22 @@
 
 namespace uform {
 
+/** Calls `body(pair, frequency)` for the 32 pairs of a head: 10000^(-pair / 32), the fastest first. */
+template <typename body_>
+void for_each_frequency(body_ const &body) noexcept {
+    double const ratio = exp_of(-log_of(10000.0) / double(head_pairs_k));
+    double frequency = 1;
+    for (std::size_t pair = 0; pair < head_pairs_k; ++pair, frequency *= ratio) body(pair, frequency);
+}
+
+/** The 32 cosines and 32 sines [64] of one coordinate, whole or not. */
+template <typename wide_>
+void turn_at(double coordinate, wide_ *row) noexcept {
+    for_each_frequency([&](std::size_t pair, double frequency) {
+        row[pair] = wide_(cos_of(coordinate * frequency)), row[head_pairs_k + pair] = wide_(sin_of(coordinate * frequency));
+    });
+}
+
 /** Rows of 32 cosines and 32 sines, one for each integer position below the context. */
 template <typename wide_>
 class rotary_table_t {
@@ -26,14 +42,8 @@ class rotary_table_t {
   public:
     [[nodiscard]] bool build(std::size_t context) noexcept {
         if (!rows_.resize(context * head_width_k)) return false;
-        double const ratio = exp_of(-log_of(10000.0) / double(head_pairs_k));
-        double frequency = 1;
-        for (std::size_t j = 0; j < head_pairs_k; ++j, frequency *= ratio)
-            for (std::size_t position = 0; position < context; ++position) {
-                double const angle = double(position) * frequency;
-                rows_[position * head_width_k + j] = wide_(cos_of(angle));
-                rows_[position * head_width_k + head_pairs_k + j] = wide_(sin_of(angle));
-            }
+        for (std::size_t position = 0; position < context; ++position)
+            turn_at(double(position), rows_.data() + position * head_width_k);
         return true;
     }
     std::size_t context() const noexcept { return rows_.size() / head_width_k; }

@@ -10,6 +10,17 @@
 
 namespace uform {
 
+/** Points the field of a medium that `name`, "projection.weight" or the like, stands for. */
+template <typename matrix_>
+bool bind_medium(media_tensors_t<matrix_> &tensors, std::string_view name, matrix_ matrix) noexcept {
+    if (name == "projection.weight") return tensors.projection = matrix, true;
+    if (name == "projection.bias") return tensors.bias = matrix, true;
+    if (name == "mask") return tensors.mask = matrix, true;
+    if (name == "reconstruction.weight") return tensors.reconstruction = matrix, true;
+    if (name == "reconstruction.bias") return tensors.reconstruction_bias = matrix, true;
+    return false;
+}
+
 /** Points the field that `spec` names at `matrix`, or at `scale` for a norm; false for a tensor outside the tower. */
 template <typename matrix_, typename scale_>
 bool bind_tensor(tower_tensors_t<matrix_, scale_> &tensors, tensor_spec_t const &spec, matrix_ matrix,
@@ -23,9 +34,6 @@ bool bind_tensor(tower_tensors_t<matrix_, scale_> &tensors, tensor_spec_t const 
     };
     static constexpr field_t fields[] = {
         {"text.embedding", &tower::embedding, nullptr},
-        {"image.projection.weight", &tower::image_projection, nullptr},
-        {"image.projection.bias", &tower::image_bias, nullptr},
-        {"image.mask", &tower::image_mask, nullptr},
         {"pool.query", &tower::pool_query, nullptr},
         {"pool.hidden", &tower::pool_hidden, nullptr},
         {"pool.output", &tower::pool_output, nullptr},
@@ -44,6 +52,11 @@ bool bind_tensor(tower_tensors_t<matrix_, scale_> &tensors, tensor_spec_t const 
     if (inside) name.remove_prefix(name.find('.', 7) + 1);
     if (inside && name == "attention.norm") return tensors.blocks[spec.block].attention_norm = scale, true;
     if (inside && name == "mlp.norm") return tensors.blocks[spec.block].mlp_norm = scale, true;
+    for (std::size_t medium = 0; medium < media_k && !inside; ++medium) {
+        std::string_view const media = media_names_k[medium];
+        if (name.size() > media.size() && name.starts_with(media) && name[media.size()] == '.')
+            return bind_medium(tensors.media[medium], name.substr(media.size() + 1), matrix);
+    }
     for (field_t const &field : fields) {
         if (field.name != name || inside != (field.inside != nullptr)) continue;
         if (inside)

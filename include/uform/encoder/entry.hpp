@@ -1,63 +1,95 @@
 /**
  *  @file entry.hpp
- *  @brief Arrow 3 of pictures: patches → rows of x, and where each patch sits.
+ *  @brief Arrow 3 of media: patches, tubes and chunks of samples → rows of x, and where each of them sits.
  *
- *  A picture of `height` by `width` pixels becomes a grid of square patches, half of a 1024-token row at most, whose
- *  shape follows the picture's. Patch (r, c) has coordinates (0, r, c), so its pairs turn by its row and its column
- *  and rest on the axis of time. A patch's values are channel, row, column. It must not know how pixels came to be.
+ *  Every medium is a grid of tokens: layers in time, each of rows and columns. A picture is one layer, a recording as
+ *  many layers of one token. A picture's or a clip's grid follows the shape of its pixels. Token (f, r, c) has
+ *  coordinates (time of f, r, c), that of a recording (k, k, k) as a text's byte has. Values of a token are channel,
+ *  frame, row, column. It must not know how pixels or samples came to be.
  */
 #pragma once
 #include <uform/encoder/batch.hpp>
 #include <uform/encoder/kit.hpp>
+#include <uform/encoder/weights.hpp>
 
 namespace uform {
 
 inline constexpr std::size_t image_patches_k = 512; // of one picture, at most
+inline constexpr std::size_t frame_patches_k = 128; // of one frame of a clip, at most
+inline constexpr std::size_t clip_tubes_k = 1024;   // of one clip, at most
+inline constexpr std::size_t audio_chunks_k = 512;  // of one recording, at most
+inline constexpr double positions_a_second_k = 16;  // of a clip, on the axis of time
 
-/** Patches of one picture, in rows from the top. */
-struct patch_grid_t {
+/** Tokens of one item: layer by layer, in rows from the top. */
+struct token_grid_t {
     std::size_t rows = 0, columns = 0;
+    std::size_t layers = 1;
+    double const *times = nullptr; // [layers], coordinates; null: all zero
+    bool is_cut = false;           // the item held more than its grid does
 
-    std::size_t patches() const noexcept { return rows * columns; }
+    std::size_t tokens() const noexcept { return layers * rows * columns; }
 };
 
-/** rows = ⌊√(512 h / w)⌋, columns = ⌊512 / rows⌋, neither below one nor beyond what the picture's pixels fill. */
-patch_grid_t patch_grid_of(std::size_t height, std::size_t width, std::size_t patch_side) noexcept;
+/** Of `most` patches: rows = ⌊√(most h / w)⌋, columns = ⌊most / rows⌋, neither below one nor beyond what pixels fill. */
+token_grid_t patch_grid_of(std::size_t height, std::size_t width, std::size_t patch_side,
+                           std::size_t most = image_patches_k) noexcept;
 
-/** Weights of the entry, as its kit reads them. */
+/** Weights of one medium's entry, and of the head that reconstructs its masked tokens, as their kit reads them. */
 template <typename wide_>
-struct patch_entry_t {
-    packed_t projection;                   // [hidden, patch values]
-    narrow_t<wide_> const *bias = nullptr; // [hidden]
+struct media_weights_t {
+    packed_t projection;                                // [hidden, token values]
+    narrow_t<wide_> const *bias = nullptr;              // [hidden]
+    narrow_t<wide_> const *mask = nullptr;              // [hidden], what a masked token enters as
+    packed_t reconstruction, reconstruction_transposed; // [token values, hidden], where a model is trained
+    narrow_t<wide_> const *reconstruction_bias = nullptr; // [token values]
 };
 
-/** A packed slice of pictures, as the entry and the blocks read it. */
+/** Consecutive tokens of a batch that enter the same way: as ids, or as values of one medium. */
 template <typename wide_>
-struct patch_batch_t {
-    items_t items;            // offsets [count + 1]
-    narrow_t<wide_> *patches; // [tokens, patch values]
-    wide_ const *rotary;      // [tokens, 64]
+struct run_t {
+    std::size_t first = 0, tokens = 0;          // of the batch
+    std::uint16_t const *ids = nullptr;         // [tokens]; null: values
+    narrow_t<wide_> const *values = nullptr;    // [tokens, token values]
+    medium_t medium = medium_t::image_k;
 };
 
-/** x [tokens, hidden] = patches · projection + bias, the bias added last, as the kit adds what it is given. */
+/** A packed slice of items of any kind, as the entry and the blocks read it. */
+template <typename wide_>
+struct mixed_batch_t {
+    items_t items;                       // offsets [count + 1]
+    wide_ const *rotary = nullptr;       // [tokens, 64]
+    std::span<run_t<wide_> const> runs;  // in order, over all tokens
+};
+
+/** x [tokens, hidden] = values · projection + bias, the bias added last, as the kit adds what it is given. */
 template <typename kit_, typename wide_ = typename kit_::wide_t>
-void project_patches(kit_ const &kit, lane_t &lane, patch_entry_t<wide_> const &entry,
-                     patch_batch_t<wide_> const &batch, wide_ *x) noexcept {
-    std::size_t const hidden = entry.projection.outputs, tokens = batch.items.tokens();
-    for (std::size_t token = 0; token < tokens; ++token)
+void project_tokens(kit_ const &kit, lane_t &lane, media_weights_t<wide_> const &entry, run_t<wide_> const &run,
+                    wide_ *x) noexcept {
+    std::size_t const hidden = entry.projection.outputs;
+    for (std::size_t token = 0; token < run.tokens; ++token)
         for (std::size_t i = 0; i < hidden; ++i) x[token * hidden + i] = widen(entry.bias[i]);
-    kit.gemm_wide(lane, tokens, batch.patches, entry.projection, x, x);
+    kit.gemm_wide(lane, run.tokens, run.values, entry.projection, x, x);
 }
 
-/** Rotary rows [tokens, 64] of a grid's first `tokens` patches: pair j reads t, y, t, x for j mod 4 = 0, 1, 2, 3. */
+/** Rotary rows [tokens, 64] of a grid's first tokens: pair j reads t, y, t, x for j mod 4 = 0, 1, 2, 3. */
 template <typename wide_>
-void turn_patches(rotary_table_t<wide_> const &table, patch_grid_t grid, std::size_t tokens, wide_ *rotary) noexcept {
+void turn_grid(rotary_table_t<wide_> const &table, token_grid_t const &grid, std::size_t tokens,
+               wide_ *rotary) noexcept {
+    std::size_t const layer = grid.rows * grid.columns;
+    wide_ moment[head_width_k]; // the turns of a time that lies between the table's
     for (std::size_t token = 0; token < tokens; ++token) {
-        wide_ const *const axes[4] = {table.row(0), table.row(token / grid.columns), table.row(0),
-                                      table.row(token % grid.columns)};
+        if (grid.times && token % layer == 0) turn_at(grid.times[token / layer], moment);
+        wide_ const *const axes[4] = {grid.times ? moment : table.row(0), table.row(token % layer / grid.columns),
+                                      grid.times ? moment : table.row(0), table.row(token % grid.columns)};
         wide_ *const row = rotary + token * head_width_k;
         for (std::size_t i = 0; i < head_width_k; ++i) row[i] = axes[i % 4][i]; // 32 cosines, then 32 sines
     }
+}
+
+/** Of a recording's first tokens: those of as many bytes. */
+template <typename wide_>
+void turn_sequence(rotary_table_t<wide_> const &table, std::size_t tokens, wide_ *rotary) noexcept {
+    std::copy_n(table.row(0), tokens * head_width_k, rotary);
 }
 
 } // namespace uform

@@ -14,7 +14,7 @@ namespace uform {
 /** What of a tower is laid out, and how. */
 struct tower_layout_t {
     std::size_t token_width = 0;
-    std::size_t patch_values = 0;                      // of one image patch
+    std::size_t token_values[media_k] = {};            // of one token of each medium
     bool with_transposes = false;                      // for backwards, which bf16 alone can do
     uform_scalar_t block_scalar = uform_scalar_bf16_k; // of the blocks' matrices: bf16 or e4m3
     domains_t domains = {};                            // where the weights should lie
@@ -98,10 +98,8 @@ class packed_tower_t {
                    tower_layout_t const &layout) noexcept {
         std::size_t const hidden = geometry.hidden, inner = geometry.inner();
         weights.embedding = place<narrow_t>(vocabulary_k * hidden);
-        if (masters.image_projection) {
-            weights.patches.projection = place_packed(kit, hidden, layout.patch_values);
-            weights.patches.bias = place<narrow_t>(hidden);
-        }
+        for (std::size_t medium = 0; medium < media_k; ++medium)
+            place_entry(kit, hidden, layout.token_values[medium], masters.media[medium], weights.media[medium]);
         for (auto &block : weights.blocks) {
             block.attention_norm = place<wide_t>(hidden), block.mlp_norm = place<wide_t>(hidden);
             place_pair(kit, 3 * hidden, hidden, block.qkv, block.qkv_transposed, layout.block_scalar);
@@ -120,6 +118,25 @@ class packed_tower_t {
         place_pair(kit, byte_values_k, hidden, weights.decoder, weights.decoder_transposed);
         weights.decoder_bias = place<narrow_t>(byte_values_k);
     }
+    /** What only a backward reads is there where transposes are. */
+    void place_entry(kit_ const &kit, std::size_t hidden, std::size_t values,
+                     media_tensors_t<narrow_t const *> const &master, media_weights_t<wide_t> &entry) noexcept {
+        if (!master.projection) return;
+        entry.projection = place_packed(kit, hidden, values);
+        entry.bias = place<narrow_t>(hidden), entry.mask = place<narrow_t>(hidden);
+        if (!master.reconstruction || !transposes_) return;
+        place_pair(kit, values, hidden, entry.reconstruction, entry.reconstruction_transposed);
+        entry.reconstruction_bias = place<narrow_t>(values);
+    }
+    void pack_entry(kit_ const &kit, std::size_t hidden, media_tensors_t<narrow_t const *> const &master,
+                    media_weights_t<wide_t> &entry) const noexcept {
+        if (!master.projection) return;
+        kit.pack(master.projection, 0, hidden, entry.projection);
+        copy(master.bias, entry.bias, hidden), copy(master.mask, entry.mask, hidden);
+        if (!entry.reconstruction.data) return;
+        pack(kit, master.reconstruction, entry.reconstruction, entry.reconstruction_transposed);
+        copy(master.reconstruction_bias, entry.reconstruction_bias, entry.reconstruction.outputs);
+    }
     void pack(kit_ const &kit, narrow_t const *master, packed_t w, packed_t transposed) const noexcept {
         kit.pack(master, 0, w.outputs, w);
         if (transposes_) kit.pack_transposed(master, transposed);
@@ -127,10 +144,8 @@ class packed_tower_t {
     void pack_outside(kit_ const &kit, masters_t<wide_t> const &masters) noexcept {
         std::size_t const hidden = weights.geometry.hidden;
         copy(masters.embedding, weights.embedding, vocabulary_k * hidden);
-        if (masters.image_projection) {
-            kit.pack(masters.image_projection, 0, hidden, weights.patches.projection);
-            copy(masters.image_bias, weights.patches.bias, hidden);
-        }
+        for (std::size_t medium = 0; medium < media_k; ++medium)
+            pack_entry(kit, hidden, masters.media[medium], weights.media[medium]);
         copy(masters.norm, weights.norm, hidden);
         for (std::size_t i = 0; i < hidden; ++i)
             const_cast<wide_t *>(weights.pool.query)[i] = widen(masters.pool_query[i]);

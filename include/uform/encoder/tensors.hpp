@@ -8,6 +8,7 @@
 #pragma once
 #include <cstddef>
 
+#include <uform/encoder/weights.hpp>
 #include <uform/utilities/buffer.hpp>
 #include <uform/utilities/scalar.hpp>
 
@@ -24,11 +25,19 @@ struct block_tensors_t {
     matrix_ down;          // [hidden, inner]
 };
 
+/** Of one medium, null where the model has no such entry, or no such head. */
+template <typename matrix_>
+struct media_tensors_t {
+    matrix_ projection {};                   // [hidden, token values]
+    matrix_ bias {}, mask {};                // [hidden]
+    matrix_ reconstruction {};               // [token values, hidden]
+    matrix_ reconstruction_bias {};          // [token values]
+};
+
 template <typename matrix_, typename scale_>
 struct tower_tensors_t {
     matrix_ embedding {};                              // [258, hidden]
-    matrix_ image_projection {};                       // [hidden, patch values], null where there is no image entry
-    matrix_ image_bias {}, image_mask {};              // [hidden], null likewise
+    media_tensors_t<matrix_> media[media_k];
     buffer_t<block_tensors_t<matrix_, scale_>> blocks; // [depth]
     scale_ norm {};                                    // [hidden]
     matrix_ pool_query {};                             // [hidden]

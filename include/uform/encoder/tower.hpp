@@ -10,6 +10,7 @@
 #include <uform/encoder/block.hpp>
 #include <uform/encoder/entry.hpp>
 #include <uform/encoder/heads.hpp>
+#include <uform/encoder/tensors.hpp>
 
 namespace uform {
 
@@ -18,7 +19,7 @@ template <typename wide_>
 struct tower_weights_t {
     geometry_t geometry;
     narrow_t<wide_> const *embedding = nullptr; // [258, hidden]
-    patch_entry_t<wide_> patches;               // empty where there is no image entry
+    media_weights_t<wide_> media[media_k];      // empty where there is no such entry
     buffer_t<block_weights_t<wide_>> blocks;    // [depth]
     wide_ const *norm = nullptr;                // [hidden]
     pool_weights_t<wide_> pool {};
@@ -55,14 +56,21 @@ void enter(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const &weights,
            wide_ *x) noexcept {
     kit.gather_bytes(lane, batch.items.tokens(), weights.geometry.hidden, batch.ids, weights.embedding, x);
 }
-/** Arrow 3 of pictures: a projection of each patch. */
+/** Arrow 3 of mixed items: run by run, bytes as above and a projection of each other token. */
 template <typename kit_, typename wide_>
-void enter(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const &weights, patch_batch_t<wide_> const &batch,
+void enter(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const &weights, mixed_batch_t<wide_> const &batch,
            wide_ *x) noexcept {
-    project_patches(kit, lane, weights.patches, batch, x);
+    std::size_t const hidden = weights.geometry.hidden;
+    for (run_t<wide_> const &run : batch.runs) {
+        wide_ *const rows = x + run.first * hidden;
+        if (run.ids)
+            kit.gather_bytes(lane, run.tokens, hidden, run.ids, weights.embedding, rows);
+        else
+            project_tokens(kit, lane, weights.media[std::size_t(run.medium)], run, rows);
+    }
 }
 
-/** Items of one modality enter, pass every block and the final norm. */
+/** Items enter, pass every block and the final norm. */
 template <typename kit_, typename batch_, typename wide_ = typename kit_::wide_t>
 void tower_forward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const &weights, batch_ const &batch,
                    residuals_t<wide_> const &residuals,
@@ -88,6 +96,7 @@ void tower_forward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const &
 template <typename wide_>
 struct tower_gradients_t {
     wide_ *embedding_sum = nullptr;            // [258, hidden]
+    media_tensors_t<wide_ *> media_sum[media_k];
     buffer_t<block_gradients_t<wide_>> blocks; // [depth]
     wide_ *norm_sum = nullptr;                 // [hidden]
     pool_gradients_t<wide_> pool {};

@@ -19,24 +19,60 @@ namespace uform {
 
 inline constexpr std::uint64_t checkpoint_version_k = 4;
 
+/** What enters a tower by projection, in the order of the file. */
+enum class medium_t : std::uint8_t { image_k, video_k, audio_k };
+inline constexpr std::size_t media_k = 3;
+inline constexpr char const *media_names_k[media_k] = {"image", "video", "audio"};
+
 /** How pictures become tokens; a zero side means that the entry is absent. */
 struct image_entry_t {
     std::size_t patch_side = 0; // pixels
     std::size_t channels = 0;   // of a pixel: RGB, or premultiplied RGB and alpha
 
     explicit operator bool() const noexcept { return patch_side != 0; }
-    std::size_t patch_values() const noexcept { return channels * patch_side * patch_side; }
+    std::size_t token_values() const noexcept { return channels * patch_side * patch_side; }
+};
+
+/** How clips become tokens: tubes of a square patch through a few frames; a zero side means that the entry is absent. */
+struct video_entry_t {
+    static constexpr std::size_t channels = 3; // of a pixel: RGB
+
+    std::size_t patch_side = 0;   // pixels
+    std::size_t tube_frames = 0;  // sampled frames of a tube
+    std::size_t frame_stride = 0; // every how-many-th frame is sampled
+
+    explicit operator bool() const noexcept { return patch_side != 0; }
+    std::size_t token_values() const noexcept { return channels * tube_frames * patch_side * patch_side; }
+};
+
+/** How recordings become tokens; a chunk of zero samples means that the entry is absent. */
+struct audio_entry_t {
+    std::size_t chunk_samples = 0; // of one token
+    std::size_t sample_rate = 0;   // hertz
+
+    explicit operator bool() const noexcept { return chunk_samples != 0; }
+    std::size_t token_values() const noexcept { return chunk_samples; }
 };
 
 /** What a model is made of; a zero means that the head is absent. */
 struct model_options_t {
     geometry_t geometry;
     image_entry_t image;
+    video_entry_t video;
+    audio_entry_t audio;
+    bool reconstructs[media_k] = {}; // a head that reconstructs masked tokens, which training alone reads
     std::size_t token_width = 0; // columns of a token vector
     bool decoder = false;
     std::size_t choice_groups = 0;           // temperature groups of choices
     std::size_t contrastive_groups = 0;      // temperature groups of pooled pairs
     std::size_t late_interaction_groups = 0; // temperature groups of MaxSim pairs
+
+    /** Values of one token of a medium; zero where the model has no such entry. */
+    std::size_t token_values(medium_t medium) const noexcept {
+        std::size_t const values[media_k] = {image.token_values(), video.token_values(), audio.token_values()};
+        return values[std::size_t(medium)];
+    }
+    bool enters(medium_t medium) const noexcept { return token_values(medium) != 0; }
 };
 
 enum class tensor_role_t : std::uint8_t {
