@@ -5,14 +5,16 @@
  */
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <utility>
+#include <unistd.h>
 
 #include "support/checkpoint_header.hpp"
 #include "support/checkpoint_vector.hpp"
-#include "support/choices.hpp"
 #include "support/command_line.hpp"
 #include "support/evaluation.hpp"
 #include "support/files.hpp"
+#include "support/judging.hpp"
 #include "support/run_log.hpp"
 
 namespace {
@@ -32,7 +34,7 @@ Every line of the pairs is its own query and its own document, duplicates includ
 counts at its expected rank. The checkpoint's prefixes are applied: to captions, that of queries.
 A line of --media is one picture, clip or recording, its content says which, and one caption or an array of them; an
 entry of a shard likewise, its fields being extensions. A medium stands where its best caption stands, a caption where
-its one medium does. A file that cannot be encoded is left out with its captions, and listed.
+its one medium does. A file that cannot be encoded is skipped with its captions, and listed.
 Lines to calibrate on: {"text": "keep it? ", "choices": "yn", "answer": "y", "group": 0}, or "targets": [0.8, 0.2] in
 place of the answer; a group is a question type, 0 where none is named. No prefix is applied. Exit codes: 0 done, 1 failed, 2 wrong usage.)";
 
@@ -53,6 +55,13 @@ struct options_t {
     bool json = false;
 };
 
+/** Where a file that is read front to back alone is unpacked. */
+std::string copy_path() {
+    std::error_code failed;
+    std::filesystem::path const folder = std::filesystem::temp_directory_path(failed);
+    return (folder / fmt::format("uform_eval.{}.unpacked", ::getpid())).string();
+}
+
 std::string table_row(char const *name, recall_t const &recall) {
     return fmt::format("{:<22}{:>8.3f}{:>8.3f}{:>8.3f}{:>8.3f}\n", name, recall.at_1, recall.at_5, recall.at_10,
                        recall.mean_reciprocal_rank);
@@ -68,21 +77,21 @@ std::string table(retrieval_t const &retrieval, bool of_media) {
 }
 
 /** Captions are what one searches with, so theirs is the prefix of queries. */
-held_out_t read_media(options_t &options) {
+source_t source_of_media(options_t &options) {
     fields_t fields;
     fields.query = options.media_field, fields.query_modality = uform_modality_unknown_k;
     fields.document = options.caption_field;
     options.evaluation.document_prefix = std::exchange(options.evaluation.query_prefix, {});
-    return read_pairs(options.media, fields);
+    return {options.media, fields, {}, 1, 0};
 }
 
 void report_lost(options_t const &options, evaluation_t const &evaluation) {
     if (options.strict && !evaluation.lost.empty())
         fail("{}: {}", evaluation.lost.front().name, evaluation.lost.front().reason);
     for (lost_file_t const &each : evaluation.lost)
-        report("uform_eval", fmt::format("left out {}: {}", each.name, each.reason));
+        report("uform_eval", fmt::format("skipped {}: {}", each.name, each.reason));
     if (!evaluation.lost.empty())
-        report("uform_eval", fmt::format("{} files were left out with their captions", evaluation.lost.size()));
+        report("uform_eval", fmt::format("{} files were skipped with their captions", evaluation.lost.size()));
 }
 
 int evaluate_checkpoint(options_t options) {
@@ -92,7 +101,8 @@ int evaluate_checkpoint(options_t options) {
     checkpoint_header_t const header = read_checkpoint_header(options.checkpoint);
     options.evaluation.query_prefix = header.prefix("query");
     options.evaluation.document_prefix = header.prefix("document");
-    held_out_t const pairs = of_media ? read_media(options) : read_pairs(options.pairs, options.fields);
+    pair_store_t const pairs(of_media ? source_of_media(options) : source_t {options.pairs, options.fields, {}, 1, 0},
+                             copy_path());
     executor_t const executor = make_executor(options.threads, cpu_class_from(options.cpu_class));
     text_encoder_t encoder(options.checkpoint, executor);
     auto const begin = std::chrono::steady_clock::now();
@@ -101,7 +111,7 @@ int evaluate_checkpoint(options_t options) {
     report_lost(options, evaluation);
 
     nlohmann::ordered_json scores = to_json(evaluation.retrieval);
-    if (of_media) scores["lost"] = evaluation.lost.size();
+    if (of_media) scores["skipped"] = evaluation.lost.size();
     output_file_t out("-");
     out.write(options.json ? scores.dump() + "\n" : table(evaluation.retrieval, of_media));
     out.commit();
@@ -178,7 +188,7 @@ int calibrate_checkpoint(options_t const &options) {
     model_t const model = load_model(options.checkpoint, executor);
     if (!describe(model).choice_temperature_groups)
         fail_at(options.checkpoint, 0, "has no byte decoder, so it makes no choices; train one that does");
-    choices_t const choices = read_choices(options.calibrate);
+    choice_store_t const choices({{options.calibrate, {}, {}, 1, 0}}, copy_path());
     std::vector<float> const stored = stored_temperatures(options.checkpoint, choices.groups_count());
     std::size_t truncated = 0;
     judged_choices_t const judged = judge_choices(model, executor, choices, stored[0], options.checkpoint, truncated);

@@ -38,7 +38,7 @@ typedef struct uform_mesh_options_t {
                                          directory left by another job is refused */
     size_t deadline_milliseconds;   /**< for peers to appear, and later to answer, so more than a step takes the slowest
                                          of them; zero: 60,000 */
-    uform_progress_t progress;      /**< counts processes that joined */
+    uform_progress_t progress;      /**< counts processes that joined, and is asked while it waits for more */
 } uform_mesh_options_t;
 
 /** Joins this process to a run. Once it succeeds the directory is not read again, and its files are gone; files of a

@@ -7,10 +7,12 @@ import io
 import json
 import os
 import pathlib
+import signal
 import struct
 import subprocess
 import tarfile
 import tempfile
+import time
 import unittest
 
 import media_fixture
@@ -282,7 +284,7 @@ class MediaTest(unittest.TestCase):
             records.append({"image": f"photos/{i}.png", "captions": captions[i] if i % 3 else captions[i][0]})
         held_out = self.put("test.jsonl", "".join(json.dumps(record) + "\n" for record in records).encode())
         scores, said = self.score("--media", held_out, "--caption-field", "captions")
-        self.assertEqual((scores["queries"], scores["documents"], scores["lost"], said), (6, 12, 0, ""))
+        self.assertEqual((scores["queries"], scores["documents"], scores["skipped"], said), (6, 12, 0, ""))
 
         # The same, by what uform_encode answers and sorting.
         texts = [text for each in captions for text in each]
@@ -315,12 +317,130 @@ class MediaTest(unittest.TestCase):
         self.put("photos/2.png", self.pictures[2][:-9])
         (self.folder / "photos/4.png").unlink()
         scores, said = self.score("--media", held_out, "--caption-field", "captions")
-        self.assertEqual((scores["queries"], scores["documents"], scores["lost"]), (4, 7, 2))
-        self.assertRegex(said, r"left out .*4\.png: cannot read it, no such file.*\n.*left out .*2\.png: .*cut short")
+        self.assertEqual((scores["queries"], scores["documents"], scores["skipped"]), (4, 7, 2))
+        self.assertRegex(said, r"skipped .*4\.png: cannot read it, no such file.*\n.*skipped .*2\.png: .*cut short")
         self.expect_failure(run("uform_eval", self.model, "--media", held_out, "--caption-field", "captions", "--strict"), 1)
         table = run("uform_eval", self.model, "--media", single).stdout
         self.assertIn(b"caption to medium", table)
         self.expect_failure(run("uform_eval", self.model, "--media", held_out), 1, "test.jsonl:1: ", "\"caption\"")
+
+
+
+class MediaTrainingTest(unittest.TestCase):
+    """Runs on pictures and captions."""
+    expect_failure = tools_test.ToolsTest.expect_failure
+    put = MediaTest.put
+
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(self.scratch.cleanup)
+        self.folder = pathlib.Path(self.scratch.name)
+        self.output, self.log = self.folder / "out.safetensors", self.folder / "log"
+        self.pictures = [media_fixture.picture(seed) for seed in range(12)]
+        self.records = []
+        for i, content in enumerate(self.pictures):
+            self.put(f"photos/{i}.png", content)
+            self.records.append({"image": f"photos/{i}.png", "caption": f"picture {i:02}", "more": [f"view {i}", f"look {i}"]})
+        self.write_records()
+
+    def write_records(self):
+        self.put("train.jsonl", "".join(json.dumps(record) + "\n" for record in self.records).encode())
+
+    def train(self, *arguments, path="train.jsonl", query="caption", document={"image": "image"}, **mixture):
+        mixture = {"sources": [{"path": path, "fields": {"query": query, "document": document}}], "batch_pairs": 6,
+                   "warmup_steps": 2, **mixture}
+        self.put("mixture.json", json.dumps(mixture).encode())
+        return run("uform_base", *self.arguments(), *arguments)
+
+    def arguments(self):
+        return [*map(str, ("--hidden", 128, "--depth", 1, "--threads", 1, "--mixture", self.folder / "mixture.json",
+                           "--output", self.output, "--log", self.log))]
+
+    def events(self, kind="step"):
+        return [event for event in map(json.loads, self.log.read_text().splitlines()) if event["event"] == kind]
+
+    def expect_success(self, done):
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def tensors(self, path=None):
+        return {name: value[2] for name, value in read_safetensors((path or self.output).read_bytes()).items()}
+
+    def test_either_side_may_be_pictures(self):
+        held_out = {"path": "train.jsonl", "fields": {"query": {"image": "image"}, "document": "more"}}
+        self.expect_success(self.train("--steps", 3, validation=held_out))
+        self.assertEqual([event["tokens"] for event in self.events()], [6 * (10 + 4)] * 3)  # bytes and patches
+        found = self.events("validation")[0]
+        self.assertEqual((found["queries"], found["documents"]), (12, 24))
+        self.assertEqual(read_npy(run("uform_encode", self.output, self.folder / "photos/0.png").stdout)[1], (1, 128))
+        score = json.loads(run("uform_eval", self.output, "--media", self.folder / "train.jsonl", "--caption-field", "more",
+                               "--json").stdout)
+        self.assertEqual(score["forward"], found["forward"])
+        self.expect_success(self.train("--steps", 3, "--objective", "joint", query={"image": "image"}, document="more"))
+        self.assertTrue(all(event["masked_image"] > 0 for event in self.events()))
+        self.expect_success(self.train("--steps", 2, "--objective", "masked", "--image-patch-side", 8))
+        self.assertEqual(len(self.tensors()["image.projection.weight"]), 2 * 128 * 8 * 8 * 4)
+        self.expect_success(run("uform_base", "--tier", "nano", "--steps", 0, "--audio-chunk-samples", 80, "--output",
+                                self.output))
+        self.assertEqual(len(self.tensors()["audio.projection.weight"]), 2 * 128 * 80)
+
+    def test_shards_train_as_files_do(self):
+        self.expect_success(self.train("--steps", 4))
+        whole = self.tensors()
+        members = [(f"{i}.{end}", content) for i in range(12)
+                   for end, content in (("png", self.pictures[i]), ("txt", b"picture %02d\n" % i))]
+        self.put("shard-0.tar", packed(members[:10]))
+        self.put("shard-1.tar", packed(members[10:]))
+        self.expect_success(self.train("--steps", 4, path="shard-*.tar", query="txt", document={"image": "jpg;png"}))
+        self.assertEqual(self.tensors(), whole)
+        self.put("shard-1.tar", packed(members[10:])[:-3000])
+        self.expect_failure(self.train("--steps", 4, path="shard-*.tar", query="txt", document={"image": "png"}), 1,
+                            "shard-1.tar: ")
+        self.put("shard-1.tar", packed(members[10:-1]))
+        self.expect_failure(self.train("--steps", 4, path="shard-*.tar", query="txt", document={"image": "png"}), 1,
+                            "shard-*.tar:12: the record lacks \"txt\"")
+
+    def test_bad_files_are_skipped_and_runs_resume(self):
+        self.put("photos/3.png", self.pictures[3][:100])
+        (self.folder / "photos/7.png").unlink()
+        done = self.train("--steps", 6)
+        self.expect_success(done)
+        skipped = self.events("skipped")
+        self.assertEqual(len(skipped), 2 * 3)  # six steps of six records are three epochs of twelve
+        self.assertEqual({pathlib.Path(event["input"]).name for event in skipped}, {"3.png", "7.png"})
+        self.assertEqual({event["reason"].split(";")[0] for event in skipped if event["input"].endswith("7.png")},
+                         {"cannot read it, no such file or directory"})
+        self.assertEqual(len(self.events()), 6)
+        self.assertEqual(self.events("end")[0]["skipped"], 6)
+        self.assertIn(b"6 records were skipped", done.stderr)
+        whole = self.tensors()
+        # Stopped in the middle and gone on with, the same bits.
+        whole = self.tensors()
+        self.output.unlink(), self.log.unlink()
+        process = subprocess.Popen([tools_test.TOOLS / "uform_base", *self.arguments(), "--steps", "6"], stderr=subprocess.PIPE)
+        while process.poll() is None and not (self.log.exists() and self.log.read_text().count('"event":"step"') >= 2):
+            time.sleep(0.002)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        if process.returncode == 130:  # else it was done before the signal came
+            self.expect_success(self.train("--steps", 6, "--resume", self.output))
+        self.assertEqual(self.tensors(), whole)
+        self.assertEqual([event["step"] for event in self.events()], [1, 2, 3, 4, 5, 6])
+        self.assertEqual(self.events("skipped"), skipped)
+
+    def test_refusals(self):
+        for path in (self.folder / "photos").iterdir():
+            path.unlink()
+        self.expect_failure(self.train("--steps", 2), 1, "train.jsonl: none of its first 12 files can be read", "photos/0.png")
+        for i in range(12):
+            self.put(f"photos/{i}.png", b"no picture")
+        self.expect_failure(self.train("--steps", 2), 1, "step 1: none of its records has a file that can be read")
+        for wrong, part in (({"smell": "image"}, "smell"), ({"image": "image", "video": "image"}, "second medium"),
+                            ({}, "must name a field"), ({"image": 7}, "must be a string"), (7, "must be a string")):
+            self.expect_failure(self.train("--steps", 2, document=wrong), 1, "mixture.json:1: ", part)
+        self.expect_failure(self.train("--steps", 2, image={"patch_side": 0}), 1, "at least 1")
+        self.expect_failure(self.train("--steps", 2, image={"depth": 3}), 1, "\"depth\"")
+        self.expect_failure(self.train("--steps", 2, masking={"image_mask_ratio": 2}), 1, "at most 1")
+        self.expect_failure(self.train("--steps", 2, path="train.tar"), 1, "train.tar: ")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 /**
  *  @file corpus.hpp
- *  @brief Records whose texts are in memory: held-out pairs, or those of one batch.
+ *  @brief Records whose texts are in memory: those of one batch, or of one call.
  */
 #pragma once
 #include <cstddef>
@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "support/media_files.hpp"
 #include "support/mixture.hpp"
 
 namespace uform::tools {
@@ -57,15 +56,5 @@ class corpus_t {
 
 /** The source of a record or a choice, where source i owns `[source_offsets[i], source_offsets[i + 1])` of them. */
 std::size_t source_of(std::span<std::size_t const> source_offsets, std::size_t record) noexcept;
-
-/** Held-out pairs; of media, their texts are what their records call the files. */
-struct held_out_t : corpus_t {
-    media_files_t media;
-    bool query_is_media = false, document_is_media = false;
-
-    bool has_media() const noexcept { return query_is_media || document_is_media; }
-};
-
-held_out_t read_pairs(std::string const &path, fields_t const &fields);
 
 } // namespace uform::tools

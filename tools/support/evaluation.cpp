@@ -1,6 +1,7 @@
 /**
  *  @file evaluation.cpp
- *  @brief Batches of pairs through the encoders, f32 rows out.
+ *  @brief Batches of pairs through the encoders, f32 rows out: those of all pairs are in memory, texts and files a batch
+ *  at a time.
  */
 #include <algorithm>
 #include <array>
@@ -11,6 +12,7 @@
 #include "support/evaluation.hpp"
 #include "support/interrupt.hpp"
 #include "support/media_encoder.hpp"
+#include "support/media_files.hpp"
 #include "support/signature.hpp"
 
 namespace uform::tools {
@@ -19,10 +21,10 @@ namespace {
 
 constexpr std::size_t items_per_call_k = 256, bytes_per_call_k = std::size_t(1) << 26;
 
-/** The queries or the documents of all records, in their order. */
+/** The queries or the documents of a few records, in their order. */
 struct side_t {
     std::vector<std::string_view> items; // texts, or what records call files
-    std::vector<std::size_t> records;    // [items]: whose each is
+    std::vector<std::size_t> records;    // [items]: whose each is, of the few
     std::vector<float> rows;             // [items, columns]
     std::vector<bool> lost;              // [items]: its row is none
 };
@@ -35,26 +37,39 @@ void copy_row(uform_rows_tape_t const &rows, std::size_t row, std::size_t item, 
 
 class evaluator_t {
   public:
-    evaluator_t(text_encoder_t &encoder, executor_t const &executor, held_out_t const &pairs,
+    evaluator_t(text_encoder_t &encoder, executor_t const &executor, pair_store_t const &pairs,
                 evaluation_options_t const &options)
         : encoder_(encoder), executor_(executor), pairs_(pairs), options_(options),
+          query_is_media_(pairs.source(0).fields.query_modality != uform_modality_text_k),
+          document_is_media_(pairs.source(0).fields.document_modality != uform_modality_text_k),
+          media_(pairs.source(0).path),
           columns_(options.dimensions ? options.dimensions : encoder.description().dimensions) {}
 
     evaluation_t run() {
-        side_t queries, documents;
-        for (std::size_t record = 0; record < pairs_.size(); ++record) {
-            queries.items.push_back(pairs_.query(record)), queries.records.push_back(record);
-            std::size_t const count = pairs_.has_media() ? pairs_.record(record).positives : 1;
-            for (std::size_t i = 0; i < count; ++i)
-                documents.items.push_back(pairs_.positive(record, i)), documents.records.push_back(record);
-        }
-        encode(queries, pairs_.query_is_media, options_.query_prefix);
-        encode(documents, pairs_.document_is_media, options_.document_prefix);
-        score(queries, documents);
+        for (std::size_t first = 0; first < pairs_.size(); first += items_per_call_k)
+            encode(pairs_.load(first, std::min(items_per_call_k, pairs_.size() - first)));
+        if (query_rows_.empty())
+            fail("none of {} pairs could be scored; the first file lost is {}: {}", pairs_.size(),
+                 evaluation_.lost.front().name, evaluation_.lost.front().reason);
+        evaluation_.retrieval = score_retrieval(query_rows_, document_rows_, columns_, document_offsets_);
         return std::move(evaluation_);
     }
 
   private:
+    void encode(corpus_t const &corpus) {
+        side_t queries, documents;
+        bool const all_documents = query_is_media_ || document_is_media_;
+        for (std::size_t record = 0; record < corpus.size(); ++record) {
+            queries.items.push_back(corpus.query(record)), queries.records.push_back(record);
+            std::size_t const count = all_documents ? corpus.record(record).positives : 1;
+            for (std::size_t i = 0; i < count; ++i)
+                documents.items.push_back(corpus.positive(record, i)), documents.records.push_back(record);
+        }
+        encode(queries, query_is_media_, options_.query_prefix);
+        encode(documents, document_is_media_, options_.document_prefix);
+        keep(queries, documents);
+    }
+
     void encode(side_t &side, bool is_media, std::string const &prefix) {
         side.rows.resize(side.items.size() * columns_);
         side.lost.resize(side.items.size());
@@ -81,16 +96,16 @@ class evaluator_t {
 
     void lose(side_t &side, std::size_t item, std::string reason) {
         side.lost[item] = true;
-        evaluation_.lost.push_back({pairs_.media.name_of(side.items[item]), std::move(reason)});
+        evaluation_.lost.push_back({media_.name_of(side.items[item]), std::move(reason)});
     }
 
     /** The file's bytes into the batch of its modality. */
     std::size_t gather(side_t &side, std::size_t item) {
         std::string bytes;
         try {
-            bytes = pairs_.media.read(side.items[item]);
+            bytes = media_.read(side.items[item]);
         } catch (tool_error_t const &error) {
-            return lose(side, item, without_name(error.what(), pairs_.media.name_of(side.items[item]))), 0;
+            return lose(side, item, without_name(error.what(), media_.name_of(side.items[item]))), 0;
         }
         std::optional<uform_modality_t> const modality = modality_of(bytes);
         if (!modality) return lose(side, item, "is no picture, clip or recording"), 0;
@@ -124,27 +139,21 @@ class evaluator_t {
         }
     }
 
+    void append(side_t const &side, std::size_t item, std::vector<float> &rows) const {
+        auto const from = side.rows.begin() + std::ptrdiff_t(item * columns_);
+        rows.insert(rows.end(), from, from + std::ptrdiff_t(columns_));
+    }
+
     /** Records that have both sides. */
-    void score(side_t const &queries, side_t const &documents) {
-        std::vector<float> query_rows, document_rows;
-        std::vector<std::size_t> offsets {0};
+    void keep(side_t const &queries, side_t const &documents) {
         std::size_t document = 0;
-        auto const append = [&](side_t const &side, std::size_t item, std::vector<float> &rows) {
-            auto const from = side.rows.begin() + std::ptrdiff_t(item * columns_);
-            rows.insert(rows.end(), from, from + std::ptrdiff_t(columns_));
-        };
-        for (std::size_t record = 0; record < pairs_.size(); ++record) {
-            std::size_t const before = document_rows.size() / columns_;
+        for (std::size_t record = 0; record < queries.items.size(); ++record) {
             for (; document < documents.items.size() && documents.records[document] == record; ++document)
-                if (!queries.lost[record] && !documents.lost[document]) append(documents, document, document_rows);
-            std::size_t const after = document_rows.size() / columns_;
-            if (after == before) continue;
-            append(queries, record, query_rows), offsets.push_back(after);
+                if (!queries.lost[record] && !documents.lost[document]) append(documents, document, document_rows_);
+            std::size_t const end = document_rows_.size() / columns_;
+            if (end == document_offsets_.back()) continue;
+            append(queries, record, query_rows_), document_offsets_.push_back(end);
         }
-        if (query_rows.empty())
-            fail("none of {} pairs could be scored; the first file lost is {}: {}", pairs_.size(),
-                 evaluation_.lost.front().name, evaluation_.lost.front().reason);
-        evaluation_.retrieval = score_retrieval(query_rows, document_rows, columns_, offsets);
     }
 
     struct batch_t {
@@ -155,9 +164,13 @@ class evaluator_t {
 
     text_encoder_t &encoder_;
     executor_t const &executor_;
-    held_out_t const &pairs_;
+    pair_store_t const &pairs_;
     evaluation_options_t const &options_;
+    bool query_is_media_, document_is_media_;
+    media_files_t media_;
     std::size_t columns_;
+    std::vector<float> query_rows_, document_rows_; // of records that are scored
+    std::vector<std::size_t> document_offsets_ {0};
     std::array<batch_t, 4> batches_; // by modality
     evaluation_t evaluation_;
 };
@@ -171,7 +184,7 @@ nlohmann::ordered_json to_json(recall_t const &recall) {
 
 } // namespace
 
-evaluation_t evaluate(text_encoder_t &encoder, executor_t const &executor, held_out_t const &pairs,
+evaluation_t evaluate(text_encoder_t &encoder, executor_t const &executor, pair_store_t const &pairs,
                       evaluation_options_t const &options) {
     return evaluator_t(encoder, executor, pairs, options).run();
 }

@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "support/corpus.hpp"
+#include "support/pair_store.hpp"
 #include "support/retrieval.hpp"
 #include "support/text_encoder.hpp"
 
@@ -35,7 +35,7 @@ struct evaluation_t {
 
 /** Of texts, a query's document is the first of its record; where a side is media all documents count, so that a picture
  *  has all its captions. A record whose files are lost on a side is left out. */
-evaluation_t evaluate(text_encoder_t &encoder, executor_t const &executor, held_out_t const &pairs,
+evaluation_t evaluate(text_encoder_t &encoder, executor_t const &executor, pair_store_t const &pairs,
                       evaluation_options_t const &options);
 
 /** {"queries", "documents", "forward": {"recall@1", …}, "backward": {…}} */

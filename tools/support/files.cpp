@@ -4,12 +4,15 @@
  */
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <vector>
 
 #include "support/error.hpp"
 #include "support/files.hpp"
@@ -105,6 +108,16 @@ void check_path(std::string_view path, std::string_view what) {
     if (path.find('\0') != path.npos) fail("{}: the path holds a NUL byte; remove it", what);
 }
 
+bool is_named(std::string_view path, std::string_view ending) noexcept {
+    if (path.size() < ending.size()) return false;
+    path.remove_prefix(path.size() - ending.size());
+    for (std::size_t i = 0; i < ending.size(); ++i) {
+        char const small = path[i] >= 'A' && path[i] <= 'Z' ? char(path[i] + ('a' - 'A')) : path[i];
+        if (small != ending[i]) return false;
+    }
+    return true;
+}
+
 std::string read_part(std::string const &path, std::uint64_t offset, std::size_t bytes) {
     descriptor_t const file {open_to_read(path)};
     std::string part(bytes, '\0');
@@ -159,7 +172,7 @@ void check_writable(std::string const &path) {
 
 line_reader_t::line_reader_t(std::string const &path)
     : path_(shown(path, "stdin")),
-      decompressor_(path.ends_with(".zst") ? std::make_unique<decompressor_t>(path) : nullptr),
+      decompressor_(is_named(path, ".zst") ? std::make_unique<decompressor_t>(path) : nullptr),
       descriptor_(path == "-" ? STDIN_FILENO : open_to_read(path)) {}
 
 line_reader_t::~line_reader_t() {
@@ -275,6 +288,27 @@ void output_file_t::commit() {
         fail_at(path_, 0, "cannot finish writing it, {}; free some space and try again", system_reason());
     temporary_.clear();
     sync_folder(path_);
+}
+
+void remove_leftovers(std::string const &path, std::initializer_list<std::string_view> kinds) {
+    std::filesystem::path const whole = path;
+    std::filesystem::path const folder = whole.has_parent_path() ? whole.parent_path() : ".";
+    std::error_code failed;
+    std::vector<std::filesystem::path> found;
+    for (auto each = std::filesystem::directory_iterator(folder, failed);
+         !failed && each != std::filesystem::directory_iterator(); each.increment(failed)) {
+        std::string const name = each->path().filename().string();
+        for (std::string_view const kind : kinds) {
+            std::string const start = fmt::format("{}.{}.", whole.filename().string(), kind);
+            if (!name.starts_with(start)) continue;
+            pid_t process = 0;
+            char const *const end = name.data() + name.size();
+            auto const [rest, wrong] = std::from_chars(name.data() + start.size(), end, process);
+            bool const ours = wrong == std::errc() && process > 0 && (rest == end || *rest == '.');
+            if (ours && ::kill(process, 0) != 0 && errno == ESRCH) found.push_back(each->path());
+        }
+    }
+    for (std::filesystem::path const &each : found) std::filesystem::remove(each, failed);
 }
 
 temporary_path_t::~temporary_path_t() { ::unlink(path_.c_str()); }

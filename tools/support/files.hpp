@@ -5,6 +5,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,6 +16,9 @@ namespace uform::tools {
 
 /** Refuses a path no system call can name; `what` says where it came from. */
 void check_path(std::string_view path, std::string_view what);
+
+/** Whether a path ends so, in small letters or in capitals: readers go by a file's name. */
+bool is_named(std::string_view path, std::string_view ending) noexcept;
 
 /** All bytes of a file, which fails where it has more than `limit`. */
 std::string read_file(std::string const &path, std::size_t limit = SIZE_MAX);
@@ -97,6 +101,10 @@ class output_file_t {
     int descriptor_ = -1;
     bool owns_descriptor_ = false;
 };
+
+/** Removes what processes that live no more left beside `path`: `<path>.<kind>.<pid>`, for each kind named, and what
+ *  begins so and goes on after another dot. */
+void remove_leftovers(std::string const &path, std::initializer_list<std::string_view> kinds);
 
 /** A file that is deleted at the end of a scope, if it exists by then. */
 class temporary_path_t {

@@ -3,9 +3,10 @@
  *  @brief Paths, and references `OFFSET:BYTES:LENGTH:SHARD/MEMBER`, LENGTH being that of the shard's path.
  */
 #include <charconv>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "support/error.hpp"
-#include "support/files.hpp"
 #include "support/media_files.hpp"
 
 namespace uform::tools {
@@ -42,6 +43,16 @@ media_files_t::media_files_t(std::string const &source)
 
 std::string media_files_t::name_of(std::string_view value) const {
     return shards_ ? std::string(reference_in(value).name) : (folder_ / value).string();
+}
+
+void media_files_t::announce(std::string_view value) const noexcept {
+    reference_t found;
+    if (shards_) found = reference_in(value);
+    std::string const path = shards_ ? std::string(found.name.substr(0, found.length)) : (folder_ / value).string();
+    int const descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe would wait for its writer
+    if (descriptor < 0) return;
+    ::posix_fadvise(descriptor, off_t(found.offset), off_t(found.bytes), POSIX_FADV_WILLNEED); // no bytes: all of them
+    ::close(descriptor);
 }
 
 std::string media_files_t::read(std::string_view value) const {

@@ -8,12 +8,13 @@
 #include <string>
 #include <string_view>
 
+#include "support/files.hpp"
 #include "support/shard.hpp"
 
 namespace uform::tools {
 
 /** Whether a source is shards, one or all that a pattern matches: its name says so. */
-inline bool names_shards(std::string_view path) noexcept { return path.ends_with(".tar"); }
+inline bool names_shards(std::string_view path) noexcept { return is_named(path, ".tar"); }
 
 /** How a record spells a member of a shard: where its content is, and its name. */
 std::string reference_to(shard_t const &shard, shard_entry_t const &entry, shard_member_t const &member);
@@ -26,6 +27,8 @@ class media_files_t {
 
     /** What messages call the file that a field's `value` means. */
     std::string name_of(std::string_view value) const;
+    /** Tells the system that it is wanted soon. */
+    void announce(std::string_view value) const noexcept;
     /** All its bytes, or a failure that begins with its name; from any thread. */
     std::string read(std::string_view value) const;
 

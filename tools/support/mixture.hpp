@@ -58,6 +58,14 @@ struct choices_term_t {
     std::size_t bytes = 128; // longer texts are cut here
 };
 
+/** How media become tokens; a zero is the default of the C ABI, but for `patch_side` and `chunk_samples`, where a source
+ *  that names the medium makes it 16 pixels or 320 samples. */
+struct geometry_t {
+    uform_image_shape_t image = {};
+    uform_video_shape_t video = {};
+    uform_audio_shape_t audio = {};
+};
+
 /** Held-out pairs. */
 struct validation_t {
     std::string path; // resolved
@@ -89,11 +97,16 @@ struct mixture_t {
     float lipschitz_weight = 0;
     late_interaction_t late_interaction;
     std::optional<choices_term_t> choices;
+    geometry_t geometry;
+    uform_masking_t masking = {};
     std::optional<float> learning_rate;
     std::optional<float> min_learning_rate;
     std::optional<std::size_t> warmup_steps;
     std::optional<validation_t> validation;
 };
+
+/** Whether a source has files of a modality. */
+bool names_medium(mixture_t const &mixture, uform_modality_t modality) noexcept;
 
 /** Reads a mixture; relative paths in it start at `base`, or where that is empty at the mixture's own folder. */
 mixture_t read_mixture(std::string const &path, std::string const &base);

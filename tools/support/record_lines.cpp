@@ -8,7 +8,7 @@
 namespace uform::tools {
 
 record_lines_t::record_lines_t(std::string const &path, std::span<column_t const> columns) {
-    if (path.ends_with(".parquet")) {
+    if (is_named(path, ".parquet")) {
         std::vector<std::string> names;
         for (column_t const &column : columns) names.push_back(column.name);
         rows_.emplace(path, names);
@@ -19,7 +19,13 @@ record_lines_t::record_lines_t(std::string const &path, std::span<column_t const
 }
 
 bool record_lines_t::next(std::string &json) {
-    return rows_ ? rows_->next(json) : entries_ ? entries_->next(json) : lines_->next(json);
+    constexpr std::string_view mark_k = "\xef\xbb\xbf"; // of UTF-8, as some editors begin a file
+    if (rows_) return rows_->next(json);
+    if (entries_) return entries_->next(json);
+    mark_bytes_ = 0;
+    if (!lines_->next(json)) return false;
+    if (lines_->line_number() == 1 && json.starts_with(mark_k)) json.erase(0, mark_bytes_ = mark_k.size());
+    return true;
 }
 
 } // namespace uform::tools

@@ -29,12 +29,13 @@ class record_lines_t {
         return rows_ ? rows_->number() : entries_ ? entries_->number() : lines_->line_number();
     }
     /** Where its line begins in the file, if the file is plain. */
-    std::uint64_t offset() const noexcept { return lines_ ? lines_->offset() : 0; }
+    std::uint64_t offset() const noexcept { return lines_ ? lines_->offset() + mark_bytes_ : 0; }
 
   private:
     std::optional<parquet_rows_t> rows_;
     std::optional<shard_rows_t> entries_;
     std::optional<line_reader_t> lines_;
+    std::size_t mark_bytes_ = 0; // before the last line, of the file's encoding
 };
 
 } // namespace uform::tools

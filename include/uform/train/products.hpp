@@ -118,9 +118,9 @@ scalar_ sum_of(std::size_t count, scalar_ const *x) noexcept {
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-/** Inner product in the same eight chains; bilinear, so a complex argument is not conjugated. */
-template <typename scalar_>
-scalar_ dot(std::size_t count, scalar_ const *x, scalar_ const *y) noexcept {
+/** Inner product in the same eight chains; bilinear, so a complex argument is not conjugated. One may be real. */
+template <typename scalar_, typename other_>
+scalar_ dot(std::size_t count, scalar_ const *x, other_ const *y) noexcept {
     constexpr std::size_t chains_k = 8;
     scalar_ sums[chains_k] = {};
     std::size_t i = 0;
