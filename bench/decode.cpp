@@ -64,7 +64,7 @@ class decoder_t {
         pictures_t pictures(entry_k, tape_t<unsigned char>(files_.view(), paths.size()));
         if (pictures.measure_files({}, executor_)) end("a photograph is not read");
         grid = pictures.grids()[0];
-        std::size_t const tokens = grid.tokens(), values = tokens * entry_k.patch_values();
+        std::size_t const tokens = grid.tokens(), values = tokens * entry_k.token_values();
         if (patches.size() < paths.size() * values) patches.resize(paths.size() * values);
         auto const fill = [&](std::size_t i, lane_t &lane) {
             if (failure_t const failure = pictures.fill(i, tokens, patches.data() + i * values)) lane.fail(failure);
@@ -81,7 +81,7 @@ class decoder_t {
     /** Picture i of the last batch, 8-bit RGB by rows. */
     std::string pixels(std::size_t i) const {
         std::string rgb(width() * height() * 3, '\0');
-        std::size_t const side = entry_k.patch_side, values = entry_k.patch_values();
+        std::size_t const side = entry_k.patch_side, values = entry_k.token_values();
         for (std::size_t y = 0; y < height(); ++y)
             for (std::size_t x = 0; x < width(); ++x)
                 for (std::size_t c = 0; c < 3; ++c) {

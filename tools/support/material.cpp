@@ -64,13 +64,13 @@ void material_t::check_files(std::size_t source) const {
     for (bool const of_query : {true, false}) {
         if ((of_query ? fields.query_modality : fields.document_modality) == uform_modality_text_k) continue;
         if (of_query && !with_pairs_) continue;
-        std::string complaint;
+        std::string complaint; // of the first
         for (std::size_t i = 0; i < count; ++i) try {
                 media_[source].read(of_query ? corpus.query(i) : corpus.document(i));
                 complaint.clear();
                 break;
             } catch (tool_error_t const &error) {
-                complaint = error.what();
+                if (complaint.empty()) complaint = error.what();
             }
         if (!complaint.empty())
             fail_at(mixture_.sources[source].path, 0, "none of its first {} files can be read; {}", count, complaint);
