@@ -121,4 +121,24 @@ TEST(cores, a_thread_stays_where_all_cores_are_taken) {
     EXPECT_TRUE(std::equal(std::begin(after.words), std::end(after.words), all.words));
 }
 
+TEST(cores, the_second_level_is_what_one_core_has_of_it) {
+    fake_root_t root;
+    std::string const cache = "sys/devices/system/cpu/cpu0/cache/index";
+    auto const level = [&](int index, char const *number, char const *type, char const *size, char const *cores) {
+        std::string const folder = cache + std::to_string(index) + "/";
+        root.write(folder + "level", number).write(folder + "type", type).write(folder + "size", size);
+        root.write(folder + "shared_cpu_list", cores);
+    };
+    EXPECT_EQ(second_level_bytes(root.path.c_str()), 1u << 20); // nobody says
+    level(0, "1\n", "Data\n", "32K\n", "0\n");
+    EXPECT_EQ(second_level_bytes(root.path.c_str()), 1u << 20);
+    level(1, "2\n", "Instruction\n", "256K\n", "0\n");
+    level(2, "2\n", "Unified\n", "2048K\n", "0\n");
+    EXPECT_EQ(second_level_bytes(root.path.c_str()), 2u << 20);
+    level(2, "2\n", "Unified\n", "2M\n", "0-3\n");
+    EXPECT_EQ(second_level_bytes(root.path.c_str()), 1u << 19);
+    level(2, "2\n", "Unified\n", "huge\n", "0-3\n");
+    EXPECT_EQ(second_level_bytes(root.path.c_str()), 1u << 20);
+}
+
 } // namespace

@@ -113,6 +113,20 @@ std::size_t quota_of_line(char const *root, char const *line) noexcept {
     return std::min(listed_quota, quota_upwards(mount, group + 1, quota_v1));
 }
 
+/** One line of a cache's folder; false where it is not there. */
+bool read_cache_line(char const *root, std::size_t index, char const *name, char (&text)[256]) noexcept {
+    char path[path_capacity_k];
+    std::snprintf(path, sizeof(path), "%s/sys/devices/system/cpu/cpu0/cache/index%zu/%s", root, index, name);
+    return read_text(path, text, sizeof(text));
+}
+
+/** "1024K" or "2M" in bytes; zero for anything else. */
+std::size_t parse_cache_size(char const *text) noexcept {
+    std::size_t size = 0;
+    if (!parse_number(text, size)) return 0;
+    return *text == 'K' ? size << 10 : *text == 'M' ? size << 20 : 0;
+}
+
 } // namespace
 
 std::size_t core_set_t::count() const noexcept {
@@ -177,6 +191,18 @@ bool add_domain_cores(std::size_t domain, core_set_t &cores, char const *root) n
     char path[path_capacity_k], text[4096];
     std::snprintf(path, sizeof(path), "%s/sys/devices/system/node/node%zu/cpulist", root, domain);
     return read_text(path, text, sizeof(text)) && parse_core_list(text, cores);
+}
+
+std::size_t second_level_bytes(char const *root) noexcept {
+    char text[256];
+    for (std::size_t index = 0; read_cache_line(root, index, "level", text); ++index) {
+        if (text[0] != '2' || !read_cache_line(root, index, "type", text) || text[0] == 'I') continue;
+        std::size_t const bytes = read_cache_line(root, index, "size", text) ? parse_cache_size(text) : 0;
+        core_set_t sharing;
+        bool const counts = read_cache_line(root, index, "shared_cpu_list", text) && parse_core_list(text, sharing);
+        if (bytes) return bytes / std::max<std::size_t>(counts ? sharing.count() : 1, 1);
+    }
+    return std::size_t(1) << 20;
 }
 
 std::size_t quota_cores(char const *root) noexcept {

@@ -65,6 +65,9 @@ failure_t executor_t::start(std::size_t threads, uform_cpu_class_t cpu_class, co
         wide_ = lane_t(team_t {&executor_t::run_team, this, narrow_, count_});
         if (!threads_.resize(threads - 1)) return fail(uform_status_out_of_memory_k, "memory for threads is out");
     }
+    std::size_t const cache_bytes = second_level_bytes();
+    wide_.set_cache_bytes(cache_bytes);
+    for (std::size_t i = 0; i < count_; ++i) narrow_[i].set_cache_bytes(cache_bytes);
     for (std::size_t i = 0; i < threads_.size(); ++i) {
         threads_[i].executor = this, threads_[i].worker = i + 1, threads_[i].core = core_set_t::capacity_k;
         if (!spawn(threads_[i].handle, &executor_t::worker_main, &threads_[i], cores))

@@ -38,6 +38,9 @@ void step_aside(core_set_t const &taken) noexcept;
 bool add_domain_cores(std::size_t domain, core_set_t &cores, char const *root = "") noexcept;
 /** Whole cores that the strictest quota around this process pays for, at least one; SIZE_MAX without a quota. */
 std::size_t quota_cores(char const *root = "") noexcept;
+/** Bytes of second-level cache that one core has to itself: a cache that cores share is divided among them. One mebibyte
+ *  where the system does not say. */
+std::size_t second_level_bytes(char const *root = "") noexcept;
 /** Seven eighths of the cores, to the nearest, at least one. */
 inline std::size_t default_threads(std::size_t cores) noexcept { return cores ? (cores * 7 + 4) / 8 : 1; }
 

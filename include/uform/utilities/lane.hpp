@@ -74,6 +74,9 @@ class lane_t {
     explicit lane_t(team_t team) noexcept : team_(team) {}
 
     std::size_t width() const noexcept { return team_.count ? team_.count : 1; }
+    /** Bytes of second-level cache a thread of this lane has: how operations cut their blocks, which changes no result. */
+    std::size_t cache_bytes() const noexcept { return cache_bytes_; }
+    void set_cache_bytes(std::size_t bytes) noexcept { cache_bytes_ = bytes; }
     bool failed() const noexcept { return bool(failure_); }
     failure_t const &failure() const noexcept { return failure_; }
     /** Keeps the first failure; later ones are its consequences. */
@@ -100,6 +103,7 @@ class lane_t {
   private:
     failure_t failure_;
     team_t team_;
+    std::size_t cache_bytes_ = std::size_t(1) << 20;
 };
 
 /** Rewinds a lane's scratch when an operation leaves. */

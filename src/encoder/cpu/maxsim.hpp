@@ -34,13 +34,13 @@ inline wide_rows_t document_rows(float const *a, std::size_t, std::size_t stride
     return {a, stride};
 }
 
-/** One panel of query tokens against all rows, blocks of them at a time, so that a narrow tile finds them in cache. */
+/** One panel of query tokens against all rows, `step` of them at a time, so that a narrow tile finds them in cache. */
 template <typename element_>
-void keep_largest(std::size_t rows, std::size_t stride, element_ const *a, std::size_t width, element_ const *panel,
+void keep_largest(std::size_t step, std::size_t rows, std::size_t stride, element_ const *a, std::size_t width, element_ const *panel,
                   std::size_t columns, element_ *staged, float *largest) {
     alignas(64) float tops[panel_columns_k], poisons[panel_columns_k];
     for (std::size_t i = 0; i < panel_columns_k; ++i) tops[i] = -__builtin_inff(), poisons[i] = 0;
-    std::size_t const step = block_rows(width, false), units = divide_up(width, unit_of(panel));
+    std::size_t const units = divide_up(width, unit_of(panel));
     for (std::size_t first = 0; first < rows; first += step) {
         std::size_t const count = least(rows - first, step);
         multiply_panel(count, columns, document_rows(a + first * stride, count, stride, width, staged), panel, units,
@@ -53,12 +53,13 @@ template <typename element_>
 void max_products_of(lane_t &lane, std::size_t rows, std::size_t stride, element_ const *a, packed_t query,
                      float *largest) {
     std::size_t const width = query.inputs, unit = unit_of(a), odd = width % unit;
+    std::size_t const step = block_rows(width, lane.cache_bytes());
     scratch_scope_t scope(lane);
-    element_ *const staged = odd ? claim<element_>(lane, block_rows(width, false) * (width + 1)) : nullptr;
+    element_ *const staged = odd ? claim<element_>(lane, step * (width + 1)) : nullptr;
     if (odd && !staged) return;
     element_ const *panel = static_cast<element_ const *>(query.data);
     for (std::size_t token = 0; token < query.outputs; token += panel_columns_k) {
-        keep_largest(rows, stride, a, width, panel, least(query.outputs - token, panel_columns_k), staged,
+        keep_largest(step, rows, stride, a, width, panel, least(query.outputs - token, panel_columns_k), staged,
                      largest + token);
         panel += round_up(width, unit) * panel_columns_k;
     }
