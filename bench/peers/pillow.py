@@ -1,6 +1,11 @@
-"""Pillow on photographs: `draft` for the decoder's own scaling, box resampling, patches as float32 by NumPy."""
+"""Pillow on photographs: `draft` for the decoder's own scaling, box resampling, patches as float32 by NumPy.
+
+`pillow.py 2` asks for twice the size from the decoder, as Pillow's own thumbnails do: the smaller scale that `draft`
+takes by itself leaves less than two of its pixels to one of the result.
+"""
 import concurrent.futures
 import pathlib
+import sys
 
 import numpy
 from PIL import Image
@@ -8,6 +13,7 @@ from PIL import Image
 import peer
 
 PATCH = 16
+GAP = int(sys.argv[1]) if len(sys.argv) > 1 else 1
 
 
 def decode(folder, count, width, height, threads):
@@ -15,7 +21,7 @@ def decode(folder, count, width, height, threads):
 
     def pixels_of(path):
         with Image.open(path) as photo:
-            photo.draft("RGB", (width, height))
+            photo.draft("RGB", (GAP * width, GAP * height))
             return photo.convert("RGB").resize((width, height), Image.BOX)
 
     def patches_of(path):
@@ -34,4 +40,4 @@ def decode(folder, count, width, height, threads):
     return run
 
 
-peer.serve("Pillow", {"decode": decode})
+peer.serve("Pillow" if GAP == 1 else "Pillow, gap %d" % GAP, {"decode": decode})

@@ -43,11 +43,12 @@ def tone(pitch, dice):
     return [loudness * math.sin(phase + turn * i) * min(1, i / 160, (TONE - i) / 160) for i in range(TONE)]
 
 
-def recording(combination, voices, dice):
+def recording(combination, voices, noise, dice):
     first, second, name = combination
     silence = [0.0] * GAP
     samples = tone(PITCHES[first], dice) + silence + tone(PITCHES[second], dice) + silence + voices[name, dice.choice(VOICES)]
-    numbers = array.array("h", (int(32767 * max(-1, min(1, value + dice.gauss(0, 0.003)))) for value in samples))
+    at = dice.randrange(len(noise) - len(samples))
+    numbers = array.array("h", (int(32767 * max(-1, min(1, a + b))) for a, b in zip(samples, noise[at:at + len(samples)])))
     if sys.byteorder == "big":
         numbers.byteswap()
     out = io.BytesIO()
@@ -60,6 +61,7 @@ def recording(combination, voices, dice):
 def main(folder, seed):
     (folder / "recordings").mkdir(parents=True, exist_ok=True)
     dice = random.Random(seed)
+    noise = [dice.gauss(0, 0.003) for _ in range(8 * RATE)]
     voices = {(name, voice): spoken(name, voice) for name in NAMES for voice in VOICES}
     combinations = [(first, second, name) for first in PITCHES for second in PITCHES for name in NAMES]
     dice.shuffle(combinations)
@@ -68,7 +70,7 @@ def main(folder, seed):
             for index, combination in enumerate(chosen):
                 for take in range(count):
                     path = f"recordings/{part}-{index}-{take}.wav"
-                    (folder / path).write_bytes(recording(combination, voices, dice))
+                    (folder / path).write_bytes(recording(combination, voices, noise, dice))
                     first, second, name = combination
                     lines.write(json.dumps({"audio": path, "caption": f"{first}, then {second}: {name}", "group": index}) + "\n")
 

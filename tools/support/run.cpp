@@ -50,8 +50,10 @@ run_t::run_t(training_options_t const &options, plan_t plan)
 /** Takes a record whose file is of no use out of the step; the rest of it is as it would have been. */
 void run_t::skip(std::size_t step, prepared_t &prepared, batch_file_t const &file, std::string const &reason) {
     leave_if_interrupted();
-    ++skipped_;
-    log_->write({{"event", "skipped"}, {"step", step + 1}, {"input", file.name}, {"reason", reason}});
+    if (!rehearses_) {
+        ++skipped_;
+        log_->write({{"event", "skipped"}, {"step", step + 1}, {"input", file.name}, {"reason", reason}});
+    }
     prepared.drawn.records.erase(prepared.drawn.records.begin() + std::ptrdiff_t(file.pair));
     if (prepared.drawn.records.empty() && options_.ranks == 1)
         fail("step {}: none of its records has a file that can be read; the last was {}: {}", step + 1, file.name, reason);
@@ -119,6 +121,7 @@ std::size_t run_t::steps_for(double minutes) {
     double const budget = minutes * 60;
     double seconds = 0;
     std::size_t timed = 0;
+    rehearses_ = true;
     batch_queue_t queue(material_, 0, untimed_steps_k + timed_steps_k);
     for (std::size_t step = 0; step < untimed_steps_k + timed_steps_k; ++step) {
         leave_if_interrupted();
@@ -129,7 +132,7 @@ std::size_t run_t::steps_for(double minutes) {
     }
     double const pace = seconds / double(timed);
     std::size_t const steps = std::size_t(std::max(1.0, (budget - seconds_since(begin_)) / pace));
-    skipped_ = 0; // the run itself meets them again
+    rehearses_ = false;
     log_->write({{"event", "timing"}, {"seconds_per_step", pace}, {"steps", steps}});
     report(name_k, fmt::format("{:.3f} s a step, so {} steps fit {} minutes", pace, steps, minutes));
     return steps;
