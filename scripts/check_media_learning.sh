@@ -43,6 +43,10 @@ sys.exit(0 if learned else 1)' "$1" "$2" "${least[$1]}"
 
 failures=0 runs=0
 for kind in "${kinds[@]}"; do
+    case $kind in
+    sounds) command -v espeak-ng >/dev/null || scripts/install.sh espeak-ng ;;
+    moves) command -v ffmpeg >/dev/null || scripts/install.sh ffmpeg ;;
+    esac
     python3 "scripts/data/$kind.py" "build/data/$kind"
     for seed in "${seeds[@]}"; do
         checkpoint=$output/$kind-$seed.safetensors
