@@ -162,14 +162,15 @@ failure_t trainer_t::write_moments(std::string_view path) const noexcept {
 
 failure_t trainer_t::save(std::string_view path, bool with_moments, uform_progress_t const &progress) noexcept {
     with_moments = with_moments && parameters_.slabs(); // a run without a step has none
-    char moments[path_limit_k];
+    char moments[path_limit_k], older[path_limit_k];
     if (!moments_path(path, steps_done_, moments)) return fail(uform_status_invalid_argument_k, "path is too long");
     std::optional<std::uint64_t> older_step; // of the checkpoint that is there, if any
+    bool is_ours = false;                    // another run's moments are not ours to remove
     {
         checkpoint_t previous;
         failure_t const failure = previous.open(path);
         if (failure.status == uform_status_out_of_memory_k) return failure;
-        if (!failure) older_step = number_of(previous, "step");
+        if (!failure) older_step = number_of(previous, "step"), is_ours = number_of(previous, "seed") == options_.seed;
     }
     if (with_moments)
         if (failure_t const failure = write_moments(moments)) return failure;
@@ -180,6 +181,8 @@ failure_t trainer_t::save(std::string_view path, bool with_moments, uform_progre
         if (with_moments && !renamed && older_step != steps_done_) (void)::unlink(moments);
         return failure;
     }
+    // Without memory, as it is done where that runs out; what the folder holds beside is looked for where there is some.
+    if (is_ours && older_step != steps_done_ && moments_path(path, *older_step, older)) (void)::unlink(older);
     leftovers_t left {path, steps_done_, options_.seed};
     visit_folder_of(path, remove_leftover, &left);
     return {};

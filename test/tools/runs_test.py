@@ -246,7 +246,7 @@ class RunsTest(tools_test.FolderCase):
             leader, follower = pty.openpty()
         except OSError as error:  # a container may have none
             self.skipTest(f"no pseudo-terminal to be had: {error}")
-        for columns, part in ((60, rb"\] loss \d.* \| \d+:\d\d left"), (200, rb"contrastive \d.*choices \d.*tokens/s, .*TFLOP/s \| \d+:\d\d left")):
+        for columns, part in ((60, rb"\] loss \d.* \| \d+:\d\d left"), (200, rb"contrastive \d.*choices \d.*tokens/s, .*TFLOP/s(, \d+ % of peak)? \| \d+:\d\d left")):
             fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
             process = subprocess.Popen([tools_test.TOOLS / "uform_base", *map(str, SMALL), "--mixture", self.mixture,
                                         "--output", self.output, "--steps", "300"], stderr=follower)

@@ -230,6 +230,7 @@ class SourcesTest(SourcesCase):
         for number, part in (("1" * 30, "a number beyond 64 bits"), ("NaN", "not a JSON object"), ("1e999", "64 bits")):
             source.write_text('{"query": "q", "document": "d", "lang": "de", "group": %s}\n' % number)
             self.expect_failure(self.train(source, "--steps", 3), 1, "source.jsonl:1: ", part)
+        source.write_bytes(as_lines(lines))
         for key, value in (("learning_rate", 1e300), ("coding_rate_weight", 1e39), ("inverse_temperature", 1e200)):
             self.expect_failure(self.train(source, "--steps", 3, **{key: value}), 1, "mixture.json:1: ", key, "at most")
         for key, code, part in (("query_bytes", 1, "query_bytes"), ("document_bytes", 1, "document_bytes"),

@@ -105,7 +105,7 @@ class WorldTest(tools_test.FolderCase):
         plain = json.loads((self.folder / "mixture.json").read_text())
 
         def other(**changes):
-            path = self.folder / "other.json"
+            path = self.folder / f"other-{len(list(self.folder.iterdir()))}.json"
             path.write_text(json.dumps(plain | changes))
             return ("--mixture", path)
 

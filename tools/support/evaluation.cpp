@@ -20,13 +20,20 @@ namespace uform::tools {
 namespace {
 
 constexpr std::size_t items_per_call_k = 256, bytes_per_call_k = std::size_t(1) << 26;
+constexpr std::size_t pairs_loaded_k = 16; // at a time, as a document may be far longer than what is scored of it
 
 /** The queries or the documents of a few records, in their order. */
 struct side_t {
-    std::vector<std::string_view> items; // texts, or what records call files
-    std::vector<std::size_t> records;    // [items]: whose each is, of the few
-    std::vector<float> rows;             // [items, columns]
-    std::vector<bool> lost;              // [items]: its row is none
+    bool is_media;
+    std::vector<std::string> items;   // what is read of texts, or what records call files
+    std::vector<std::size_t> records; // [items]: whose each is, of the few
+    std::vector<float> rows;          // [items, columns]
+    std::vector<bool> lost;           // [items]: its row is none
+
+    /** Of a text one byte more than is read, so that a cut is known for one. */
+    void add(std::string_view item, std::size_t record, std::size_t limit) {
+        items.emplace_back(is_media ? item : item.substr(0, limit + 1)), records.push_back(record);
+    }
 };
 
 /** Copies rows without the gaps between them. */
@@ -47,7 +54,7 @@ class evaluator_t {
 
     evaluation_t run() {
         for (std::size_t first = 0; first < pairs_.size(); first += items_per_call_k)
-            encode(pairs_.load(first, std::min(items_per_call_k, pairs_.size() - first)));
+            encode(first, std::min(first + items_per_call_k, pairs_.size()));
         if (query_rows_.empty())
             fail("none of {} pairs could be scored; the first file lost is {}: {}", pairs_.size(),
                  evaluation_.lost.front().name, evaluation_.lost.front().reason);
@@ -56,24 +63,27 @@ class evaluator_t {
     }
 
   private:
-    void encode(corpus_t const &corpus) {
-        side_t queries, documents;
+    void encode(std::size_t first, std::size_t end) {
+        side_t queries {query_is_media_, {}, {}, {}, {}}, documents {document_is_media_, {}, {}, {}, {}};
         bool const all_documents = query_is_media_ || document_is_media_;
-        for (std::size_t record = 0; record < corpus.size(); ++record) {
-            queries.items.push_back(corpus.query(record)), queries.records.push_back(record);
-            std::size_t const count = all_documents ? corpus.record(record).positives : 1;
-            for (std::size_t i = 0; i < count; ++i)
-                documents.items.push_back(corpus.positive(record, i)), documents.records.push_back(record);
+        for (std::size_t at = first; at < end; at += pairs_loaded_k) {
+            leave_if_interrupted();
+            corpus_t const corpus = pairs_.load(at, std::min(pairs_loaded_k, end - at));
+            for (std::size_t i = 0; i < corpus.size(); ++i) {
+                queries.add(corpus.query(i), at + i - first, options_.bytes);
+                std::size_t const count = all_documents ? corpus.record(i).positives : 1;
+                for (std::size_t each = 0; each < count; ++each)
+                    documents.add(corpus.positive(i, each), at + i - first, options_.bytes);
+            }
         }
-        encode(queries, query_is_media_, options_.query_prefix);
-        encode(documents, document_is_media_, options_.document_prefix);
+        encode(queries, options_.query_prefix), encode(documents, options_.document_prefix);
         keep(queries, documents);
     }
 
-    void encode(side_t &side, bool is_media, std::string const &prefix) {
+    void encode(side_t &side, std::string const &prefix) {
         side.rows.resize(side.items.size() * columns_);
         side.lost.resize(side.items.size());
-        if (is_media)
+        if (side.is_media)
             encode_media(side);
         else
             encode_texts(side, prefix);

@@ -18,6 +18,7 @@ namespace {
 // An epoch's order is held in memory, weight times records of it: more would not fit, or not even fit an integer.
 constexpr double weight_limit_k = 1000;
 constexpr std::size_t temperature_groups_limit_k = 65536; // of a checkpoint
+constexpr std::size_t context_limit_k = 65536;            // of a model
 constexpr std::size_t documents_limit_k = 1024;           // of one record, either kind, in one step
 
 constexpr std::pair<std::string_view, float uform_masking_t::*> masking_numbers_k[] = {
@@ -130,7 +131,8 @@ struct reader_t {
         json.object(value, [&](std::string_view key, json_value_t inner) {
             if (key == "path") found.path = resolved(inner);
             else if (key == "fields") found.fields = fields(inner);
-            else if (key == "evaluation_bytes") found.evaluation_bytes = json.count(inner, 1);
+            else if (key == "evaluation_bytes")
+                found.evaluation_bytes = count_up_to(inner, 1, context_limit_k);
             else return false;
             return true;
         });
@@ -192,7 +194,8 @@ struct reader_t {
             else if (key == "brier_weight")
                 found.brier_weight = real(inner, 0);
             else if (key == "batch_items") found.batch_items = count_up_to(inner, 1, 65536);
-            else if (key == "bytes") found.bytes = json.count(inner, 1);
+            else if (key == "bytes")
+                found.bytes = count_up_to(inner, 1, context_limit_k - 1);
             else return false;
             return true;
         });
@@ -235,12 +238,15 @@ struct reader_t {
         else if (key == "sources")
             json.array(value, [&](json_value_t each) { mixture.sources.push_back(source(each, true)); });
         else if (key == "prefixes") prefixes(value, mixture);
-        else if (key == "query_bytes") mixture.query_bytes = json.count(value, 1);
-        else if (key == "document_bytes") mixture.document_bytes = json.count(value, 1);
+        else if (key == "query_bytes")
+            mixture.query_bytes = count_up_to(value, 1, context_limit_k);
+        else if (key == "document_bytes")
+            mixture.document_bytes = count_up_to(value, 1, context_limit_k);
         else if (key == "batch_pairs") mixture.batch_pairs = json.count(value, 1);
         else if (key == "positives") mixture.positives = count_up_to(value, 1, documents_limit_k);
         else if (key == "negatives") mixture.negatives = count_up_to(value, 0, documents_limit_k);
-        else if (key == "context") mixture.context = json.count(value, 1);
+        else if (key == "context")
+            mixture.context = count_up_to(value, 1, context_limit_k);
         else if (key == "validation") mixture.validation = validation(value);
         else return false;
         return true;

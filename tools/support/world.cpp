@@ -89,7 +89,10 @@ mesh_t join_world(training_options_t const &options, executor_t const &executor,
 
 void settle_world(training_options_t const &options) noexcept {
     std::error_code failed;
-    if (options.ranks > 1) std::filesystem::remove(fields_path(options, options.rank), failed);
+    if (options.ranks == 1) return;
+    std::filesystem::remove(fields_path(options, options.rank), failed);
+    for (std::size_t rank = options.ranks; options.rank == 0; ++rank) // of a wider run that was refused
+        if (!std::filesystem::remove(fields_path(options, rank), failed)) break;
 }
 
 stopping_t::stopping_t(training_options_t const &options) : note_(note_of(options)) {}
