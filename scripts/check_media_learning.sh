@@ -25,7 +25,7 @@ done
 # NAME: media field, caption field, steps, least R@1
 declare -A media=([shapes]=image [sounds]=audio [moves]=video)
 declare -A captions=([shapes]=captions [sounds]=caption [moves]=caption)
-declare -A steps=([shapes]=400 [sounds]=1500 [moves]=1500)
+declare -A steps=([shapes]=400 [sounds]=150 [moves]=300)
 declare -A least=([shapes]=0.5 [sounds]=0.3 [moves]=0.3)
 [ -z "${short:-}" ] || steps[shapes]=250
 

@@ -18,7 +18,7 @@ COLOURS = {"red": (220, 40, 40), "green": (40, 180, 60), "blue": (60, 90, 235), 
 WAYS = {"right": (1, 0), "left": (-1, 0), "down": (0, 1), "up": (0, -1), "down right": (0.7, 0.7), "down left": (-0.7, 0.7),
         "up right": (0.7, -0.7), "up left": (-0.7, -0.7)}
 SPEEDS = {"slowly": 1, "steadily": 2.2, "quickly": 3.6, "in a rush": 5.2}
-HELD_OUT, CLIPS = 64, 6  # of each combination that is trained on
+HELD_OUT, CLIPS = 64, 4  # of each combination that is trained on
 RADIUS = 7
 
 
@@ -38,7 +38,7 @@ def frames(combination, dice):
 
 def write_clip(path, raw):
     subprocess.run(["ffmpeg", "-loglevel", "error", "-y", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{SIDE}x{SIDE}", "-r",
-                    str(RATE), "-i", "-", "-c:v", "libx264", "-preset", "veryfast", "-crf", "18", "-pix_fmt", "yuv420p",
+                    str(RATE), "-i", "-", "-c:v", "libx264", "-preset", "ultrafast", "-crf", "18", "-pix_fmt", "yuv420p",
                     "-threads", "1", str(path)], input=raw, check=True)
 
 
