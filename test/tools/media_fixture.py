@@ -1,10 +1,9 @@
-"""Files of media for the tools' tests, made by hand: PNG through zlib, and a model of one block that sees pictures."""
-import json
+"""Files of media for the tools' tests, made by hand: PNG through zlib, WAV."""
+import io
 import random
 import struct
+import wave
 import zlib
-
-PATCH_SIDE, CHANNELS, WIDTH = 16, 4, 128
 
 
 def png(width, height, pixel):
@@ -22,23 +21,10 @@ def picture(seed, side=32):
     return png(side, side, lambda x, y: [(tint[c] + (3 + c) * x + (5 - c) * y) % 256 for c in range(3)])
 
 
-def normal_bf16(count, scale, seed):
-    draw = random.Random(seed)
-    return b"".join(struct.pack("<f", draw.gauss(0, scale))[2:] for _ in range(count))
-
-
-def with_image_entry(checkpoint):
-    """The bytes of a checkpoint, with a projection of patches beside what it has."""
-    length, = struct.unpack("<Q", checkpoint[:8])
-    header, data = json.loads(checkpoint[8:8 + length]), checkpoint[8 + length:]
-    values = PATCH_SIDE * PATCH_SIDE * CHANNELS
-    added = {"image.projection.weight": ([WIDTH, values], values ** -0.5), "image.projection.bias": ([WIDTH], 1),
-             "image.mask": ([WIDTH], 1)}
-    for seed, (name, (shape, scale)) in enumerate(added.items()):
-        content = normal_bf16(shape[0] * (shape[1] if len(shape) > 1 else 1), scale, seed)
-        header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
-        data += content
-    header["__metadata__"] |= {"image.patch_side": str(PATCH_SIDE), "image.channels": str(CHANNELS)}
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    return struct.pack("<Q", len(text)) + text + data
+def recording(seed, milliseconds=100):
+    """A WAV file of 16 kHz."""
+    draw, out = random.Random(seed), io.BytesIO()
+    with wave.open(out, "wb") as file:
+        file.setnchannels(1), file.setsampwidth(2), file.setframerate(16000)
+        file.writeframes(b"".join(struct.pack("<h", draw.randrange(-8000, 8000)) for _ in range(16 * milliseconds)))
+    return out.getvalue()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The tools on files of media: folders, patterns, lists and shards in, rows in their order out, what is bad by name.
 
-Same conventions as tools_test.py, on a model of one block that sees pictures, made here with random weights.
+Same conventions as tools_test.py, on a fresh model of one block that sees and hears.
 """
 import io
 import json
@@ -47,9 +47,9 @@ class MediaTest(unittest.TestCase):
         cls.shared = tempfile.TemporaryDirectory()
         cls.model = pathlib.Path(cls.shared.name) / "sees.safetensors"
         cls.blind = pathlib.Path(cls.shared.name) / "blind.safetensors"
-        made = run("uform_base", "--hidden", 128, "--depth", 1, "--steps", 0, "--output", cls.blind)
-        assert made.returncode == 0, made.stderr
-        cls.model.write_bytes(media_fixture.with_image_entry(cls.blind.read_bytes()))
+        for path, *entries in ((cls.blind,), (cls.model, "--image-patch-side", 16, "--audio-chunk-samples", 320)):
+            made = run("uform_base", "--hidden", 128, "--depth", 1, "--steps", 0, "--output", path, *entries)
+            assert made.returncode == 0, made.stderr
         cls.pictures = [media_fixture.picture(seed) for seed in range(6)]
         cls.rows = []  # of each picture, alone
         for content in cls.pictures:
@@ -178,6 +178,22 @@ class MediaTest(unittest.TestCase):
             done = self.encode(self.put(name, content))
             self.assertEqual(done.returncode, 1)
             self.assertNotIn(b"UTF-8", done.stderr)
+
+    def test_all_media_in_one_batch(self):
+        sound = self.put("all/b", media_fixture.recording(1))
+        alone = self.encode(sound)
+        if b"UFORM_WITH_FFMPEG" in alone.stderr:
+            self.skipTest("this build hears nothing")
+        self.assertEqual(alone.returncode, 0, alone.stderr)
+        names = [self.put("all/a", b"text"), sound, self.put("all/c", self.pictures[0]), self.put("all/d", self.pictures[1]),
+                 self.put("all/e", b"more text"), self.put("all/f", media_fixture.recording(2))]
+        self.put("all/g", media_fixture.recording(3)[:30])
+        done = self.encode(self.folder / "all")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"1 of 7 inputs were skipped", done.stderr)
+        self.assertEqual(read_npy(done.stdout)[2], b"".join(read_npy(self.encode(name).stdout)[2] for name in names))
+        held_out = self.put("test.jsonl", b"".join(b'{"image": "all/%s", "caption": "it is %s"}\n' % (name, name) for name in (b"b", b"c", b"d")))
+        self.assertEqual(self.score("--media", held_out)[0]["queries"], 3)
 
     def test_records_may_be_texts_or_files(self):
         self.put("photos/a.png", self.pictures[0])
