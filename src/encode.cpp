@@ -11,9 +11,10 @@
 #include <uform/utilities/classes.hpp>
 #include <uform/utilities/inputs.hpp>
 
+#include "clips.hpp"
+#include "media_verb.hpp"
 #include "model_handle.hpp"
 #include "pictures.hpp"
-#include "surfaces.hpp"
 
 namespace uform {
 namespace {
@@ -51,10 +52,7 @@ failure_t check_image_entry(call_ const &call) noexcept {
 }
 failure_t check_image_encode(uform_image_encode_t const &call) noexcept {
     if (failure_t const failure = check_image_entry(call)) return failure;
-    if (failure_t const failure = check_tape<"files">(call.files, call.count, uform_scalar_u8_k)) return failure;
-    if (failure_t const failure = check_surfaces(call)) return failure;
-    return check_inputs(call.arena, {input_of("files.data", call.files, call.count),
-                                     offsets_of("files.offsets", call.files.offsets, call.count)});
+    return check_files(call);
 }
 
 /** Refuses sides that pixels do not fill, naming the item. */
@@ -86,32 +84,26 @@ failure_t check_image_encode_pixels(uform_image_encode_pixels_t const &call) noe
                          input_of("heights", call.heights, call.count), input_of("widths", call.widths, call.count)});
 }
 
-/** Both image verbs once their pictures are measured. */
-template <typename call_>
-failure_t encode_pictures(call_ const &call, pictures_t &pictures, executor_t &executor) noexcept {
-    failure_t const out_of_memory = fail(uform_status_out_of_memory_k, "memory for the outputs is out");
-    media_encode_job_t job;
-    job.model = &call.model->model, job.progress = call.progress;
-    job.scalar = call.outputs_scalar ? call.outputs_scalar : uform_scalar_f32_k;
-    job.grids = pictures.grids(), job.count = call.count, job.source = pictures.source();
-    std::size_t *const token_offsets = call.arena->arena.template claim<std::size_t>(call.count + 1);
-    if (!token_offsets) return out_of_memory;
-    std::size_t const truncated = measure_media(job, token_offsets);
-    job.token_offsets = token_offsets;
-    if (!claim_surfaces(call, job)) return out_of_memory;
-    if (failure_t const failure = encode_media(job, executor)) return failure;
-    publish_surfaces(call, job, truncated);
-    return {};
-}
 failure_t image_encode(uform_image_encode_t const &call, executor_t &executor) noexcept {
     pictures_t pictures(call.model->model.options.image, tape_t<unsigned char>(call.files, call.count));
     if (failure_t const failure = pictures.measure_files(call.limits, executor)) return failure;
-    return encode_pictures(call, pictures, executor);
+    return encode_measured(call, medium_t::image_k, pictures, executor);
 }
 failure_t image_encode_pixels(uform_image_encode_pixels_t const &call, executor_t &executor) noexcept {
     pictures_t pictures(call.model->model.options.image, tape_t<unsigned char>(call.pixels, call.count));
     if (failure_t const failure = pictures.measure_pixels(call.heights, call.widths, executor)) return failure;
-    return encode_pictures(call, pictures, executor);
+    return encode_measured(call, medium_t::image_k, pictures, executor);
+}
+
+failure_t check_video_encode(uform_video_encode_t const &call) noexcept {
+    if (!call.model->model.options.video)
+        return fail(uform_status_unsupported_k, "the model has no video entry, so it encodes no clips");
+    return check_files(call);
+}
+failure_t video_encode(uform_video_encode_t const &call, executor_t &executor) noexcept {
+    clips_t clips(call.model->model.options.video, tape_t<unsigned char>(call.files, call.count), call.limits);
+    if (failure_t const failure = clips.measure(executor)) return failure;
+    return encode_measured(call, medium_t::video_k, clips, executor);
 }
 
 /** What scores and probabilities land as. */
@@ -243,7 +235,7 @@ void uform_image_encode_pixels(uform_image_encode_pixels_t *arguments) {
     uform::run_verb<uform::check_image_encode_pixels, uform::image_encode_pixels>(arguments);
 }
 void uform_video_encode(uform_video_encode_t *arguments) {
-    uform::refuse_verb(arguments, "this build encodes text and pictures alone");
+    uform::run_verb<uform::check_video_encode, uform::video_encode>(arguments);
 }
 void uform_audio_encode(uform_audio_encode_t *arguments) {
     uform::refuse_verb(arguments, "this build encodes text and pictures alone");
