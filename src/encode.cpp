@@ -12,6 +12,7 @@
 #include <uform/utilities/inputs.hpp>
 
 #include "clips.hpp"
+#include "encode_audio.hpp"
 #include "media_verb.hpp"
 #include "model_handle.hpp"
 #include "pictures.hpp"
@@ -238,10 +239,10 @@ void uform_video_encode(uform_video_encode_t *arguments) {
     uform::run_verb<uform::check_video_encode, uform::video_encode>(arguments);
 }
 void uform_audio_encode(uform_audio_encode_t *arguments) {
-    uform::refuse_verb(arguments, "this build encodes text and pictures alone");
+    uform::run_verb<uform::check_audio_encode, uform::audio_encode>(arguments);
 }
 void uform_audio_encode_samples(uform_audio_encode_samples_t *arguments) {
-    uform::refuse_verb(arguments, "this build encodes text and pictures alone");
+    uform::run_verb<uform::check_audio_encode_samples, uform::audio_encode_samples>(arguments);
 }
 void uform_text_choose(uform_text_choose_t *arguments) {
     uform::run_verb<uform::check_text_choose, uform::text_choose>(arguments);

@@ -113,10 +113,12 @@ class recorder_t {
         cut_ = count < told, room_ -= count, told_ -= count;
         return take(frame, count);
     }
-    /** A recording of no samples has no rate. */
-    failure_t finish(sound_t &sound) noexcept {
+    /** Of no samples nothing is known but what the header tells, which must be there. */
+    failure_t finish(AVStream const &stream, sound_t &sound) noexcept {
         sound = {};
-        if (!converter_.rate()) return {};
+        bool const is_told = stream.codecpar->sample_rate > 0 && stream.codecpar->ch_layout.nb_channels > 0;
+        if (!converter_.rate())
+            return is_told ? failure_t {} : fail(uform_status_malformed_k, "the recording has no header");
         failure_t const failure = converter_.finish(sound);
         sound.has_more |= cut_;
         return failure;
@@ -156,7 +158,7 @@ failure_t decode_audio(recording_t const &recording, std::span<float> samples, s
         if (failure_t const failure = recorder.take(*frame, *stream, *format)) return failure;
     }
     if (failure_t const failure = container.check_read()) return failure;
-    return recorder.finish(sound);
+    return recorder.finish(*stream, sound);
 }
 
 } // namespace uform
