@@ -13,7 +13,7 @@
 
 #include "clips.hpp"
 #include "encode_audio.hpp"
-#include "media_verb.hpp"
+#include "media_verbs.hpp"
 #include "model_handle.hpp"
 #include "pictures.hpp"
 

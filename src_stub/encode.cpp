@@ -6,6 +6,7 @@
 
 #include "arguments.hpp"
 #include "call.hpp"
+#include "clips.hpp"
 #include "inputs.hpp"
 #include "model.hpp"
 #include "pictures.hpp"
@@ -54,6 +55,14 @@ struct surface_t {
     }
 };
 
+/** Tokens of an item, and whether it held more than they stand for. */
+struct counted_t {
+    std::size_t tokens;
+    bool is_cut;
+
+    counted_t(std::size_t tokens, bool is_cut = false) : tokens(tokens), is_cut(is_cut) {}
+};
+
 /** Lands rows hashed from each item's bytes; `tokens(i)` tells how many it has before the context cuts them, and
  *  `shown(i)` the bytes that count. */
 template <typename call_, typename tokens_, typename shown_>
@@ -63,9 +72,9 @@ void encode(call_ const &call, tokens_ const &tokens_of, shown_ const &shown) {
     auto *const offsets = reinterpret_cast<std::size_t *>(call.arena->claim((call.count + 1) * sizeof(std::size_t)));
     std::size_t truncated = 0;
     for (std::size_t i = 0; i < call.count; ++i) {
-        std::size_t const tokens = tokens_of(i);
-        truncated += tokens > sizes.context;
-        offsets[i + 1] = offsets[i] + std::clamp<std::size_t>(tokens, 1, sizes.context); // an empty text is one PAD
+        counted_t const counted = tokens_of(i);
+        truncated += counted.is_cut || counted.tokens > sizes.context;
+        offsets[i + 1] = offsets[i] + std::clamp<std::size_t>(counted.tokens, 1, sizes.context); // an empty text is one PAD
     }
     std::size_t const tokens = offsets[call.count];
     std::size_t const columns = call.dimensions ? call.dimensions : sizes.hidden;
@@ -142,6 +151,22 @@ void image_encode_pixels(uform_image_encode_pixels_t const &call) {
     encode(call, patches, [&](std::size_t i) { return item_of(call.pixels, i); });
 }
 
+void check_video_encode(uform_video_encode_t const &call) {
+    if (!call.model->sizes.video.patch_side) unsupported("the model has no video entry, so it encodes no clips");
+    check_tape(UFORM_STUB_FIELD("files"), call.files, call.count, uform_scalar_u8_k);
+    check_surfaces(call);
+    check_inputs(call.arena, {input_of("files.data", call.files, call.count),
+                              offsets_of("files.offsets", call.files.offsets, call.count)});
+}
+void video_encode(uform_video_encode_t const &call) {
+    std::vector<tubes_t> tubes;
+    for (std::size_t i = 0; i < call.count; ++i)
+        tubes.push_back(tubes_of(read_clip(item_of(call.files, i), call.limits, i), call.model->sizes.video));
+    encode(
+        call, [&](std::size_t i) { return counted_t(tubes[i].tokens, tubes[i].is_cut); },
+        [&](std::size_t i) { return item_of(call.files, i); });
+}
+
 } // namespace
 } // namespace uform_stub
 
@@ -154,7 +179,7 @@ void uform_image_encode(uform_image_encode_t *arguments) { run_verb<check_image_
 void uform_image_encode_pixels(uform_image_encode_pixels_t *arguments) {
     run_verb<check_image_encode_pixels, image_encode_pixels>(arguments);
 }
-void uform_video_encode(uform_video_encode_t *arguments) { refuse_verb(arguments, no_entry_k); }
+void uform_video_encode(uform_video_encode_t *arguments) { run_verb<check_video_encode, video_encode>(arguments); }
 void uform_audio_encode(uform_audio_encode_t *arguments) { refuse_verb(arguments, no_entry_k); }
 void uform_audio_encode_samples(uform_audio_encode_samples_t *arguments) { refuse_verb(arguments, no_entry_k); }
 void uform_text_choose(uform_text_choose_t *arguments) { run_verb<check_text_choose, text_choose>(arguments); }
