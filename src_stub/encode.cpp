@@ -21,7 +21,6 @@
 namespace uform_stub {
 namespace {
 
-constexpr char const no_entry_k[] = "this build encodes text and pictures alone";
 
 /** What every encode verb refuses of its outputs. */
 template <typename call_>
