@@ -63,6 +63,16 @@ make_venv stub scikit-build-core || exit 0
     -C cmake.define.UFORM_BUILD_STUB=ON 2>"$folder/stub.log" || { cat "$folder/stub.log" >&2; exit 1; }
 "$folder/stub/bin/python" -c 'import uform; assert uform.capabilities().cpu_classes == (uform.CPUClass.SERIAL,)'
 
+# Every other CPython of 3.9 or newer on the machine, with the libraries of the release build.
+shopt -s nullglob
+tried=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+for other in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3 /usr/bin/python3.[0-9]* /usr/local/bin/python3.[0-9]*; do
+    version=$("$other" -c 'import sys; print("%d.%d" % sys.version_info[:2] if sys.version_info >= (3, 9) else "")' 2>/dev/null || true)
+    if [ -z "$version" ] || [[ " $tried " == *" $version "* ]]; then continue; fi
+    tried+=" $version"
+    scripts/check_python.sh "$other"
+done
+
 if make_venv ray 'ray[data]' pyarrow numpy pytest; then
     "$folder/ray/bin/pip" install --quiet --no-deps --force-reinstall "$folder"/manylinux/*.whl
     "$folder/ray/bin/python" -m pytest -q -rs -p no:cacheprovider python/test/test_examples.py -k ray

@@ -74,8 +74,8 @@ void call_t::reap() noexcept {
         call_t *const ended = call->abandoned_ && call->status() != uform_status_deferred_k ? call : nullptr;
         call = call->next_;
         if (!ended) continue;
-        --abandoned_count;
-        delete ended; // which may run Python, and so change the list
+        ended->abandoned_ = false, --abandoned_count;
+        delete ended; // which may run Python, and so change the list, or come here again
         call = alive;
     }
 }
