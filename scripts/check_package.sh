@@ -60,7 +60,7 @@ fi
 
 make_venv stub scikit-build-core || exit 0
 "$folder/stub/bin/pip" install --quiet --no-build-isolation --no-deps --force-reinstall "$folder/source" \
-    -C cmake.define.UFORM_BUILD_STUB=ON 2>"$folder/stub.log" || { cat "$folder/stub.log" >&2; exit 1; }
+    --config-settings=cmake.define.UFORM_BUILD_STUB=ON 2>"$folder/stub.log" || { cat "$folder/stub.log" >&2; exit 1; }
 "$folder/stub/bin/python" -c 'import uform; assert uform.capabilities().cpu_classes == (uform.CPUClass.SERIAL,)'
 
 # Every other CPython of 3.9 or newer on the machine, with the libraries of the release build.
