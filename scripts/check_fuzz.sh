@@ -37,3 +37,5 @@ fuzz arguments 256
 fuzz jpeg 4096
 fuzz png 4096
 fuzz webp 4096
+fuzz audio 8192
+fuzz video 4096

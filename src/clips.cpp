@@ -9,9 +9,7 @@
 namespace uform {
 namespace {
 
-failure_t out_of_memory() noexcept {
-    return fail(uform_status_out_of_memory_k, "memory for decoding a clip is out");
-}
+failure_t out_of_memory() noexcept { return fail(uform_status_out_of_memory_k, "memory for decoding a clip is out"); }
 
 /** Every so many frames one is sampled, and so many sampled ones are a tube. */
 struct sampling_t {

@@ -3,7 +3,7 @@
  *  @brief Where media and encoder meet: a batch of recordings, as files or as samples, → grids → chunks of samples.
  *
  *  How long a recording is its decoder alone knows, after the fact: what containers tell is rounded, or wrong. So files
- *  are decoded as they are measured, over the executor's threads. What came of them is kept where there is room, 20 KB
+ *  are decoded as they are measured, over the executor's threads. What came of them is kept where there is room, 32 KB
  *  a second, and made again as its turn comes where there is none; the bits are the same.
  */
 #pragma once

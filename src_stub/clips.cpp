@@ -120,13 +120,25 @@ void read_elements(part_t part, track_t &found, track_t &track) {
         case 0x1654ae6b:
         case 0x1f43b675:
         case 0xa0:
-        case 0xe0: read_elements(content, found, track); break;
-        case 0xd7: track.number = content.number(0, content.bytes.size()); break;
-        case 0x83: track.is_video = content.number(0, content.bytes.size()) == 1; break;
-        case 0xb0: track.clip.width = content.number(0, content.bytes.size()); break;
-        case 0xba: track.clip.height = content.number(0, content.bytes.size()); break;
+        case 0xe0:
+            read_elements(content, found, track);
+            break;
+        case 0xd7:
+            track.number = content.number(0, content.bytes.size());
+            break;
+        case 0x83:
+            track.is_video = content.number(0, content.bytes.size()) == 1;
+            break;
+        case 0xb0:
+            track.clip.width = content.number(0, content.bytes.size());
+            break;
+        case 0xba:
+            track.clip.height = content.number(0, content.bytes.size());
+            break;
         case 0xa1:
-        case 0xa3: found.clip.frames += variable(content, block, false) == found.number; break;
+        case 0xa3:
+            found.clip.frames += variable(content, block, false) == found.number;
+            break;
         }
         at += content.bytes.size();
     }

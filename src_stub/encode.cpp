@@ -21,7 +21,6 @@
 namespace uform_stub {
 namespace {
 
-
 /** What every encode verb refuses of its outputs. */
 template <typename call_>
 void check_surfaces(call_ const &call) {

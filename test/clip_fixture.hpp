@@ -8,8 +8,7 @@
 namespace uform::test {
 
 inline std::string clip_file(std::string const &name) {
-    std::string const bytes =
-        uform_test::get_file(std::string(UFORM_SOURCE_DIR) + "/test/fuzz/corpus/video/" + name);
+    std::string const bytes = uform_test::get_file(std::string(UFORM_SOURCE_DIR) + "/test/fuzz/corpus/video/" + name);
     EXPECT_FALSE(bytes.empty()) << name;
     return bytes;
 }

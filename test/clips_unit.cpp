@@ -1,6 +1,6 @@
 /**
  *  @file clips_unit.cpp
- *  @brief A clip's tubes against means made here of its frames, cell by cell: which frames, where, when, and which way up.
+ *  @brief A clip's tubes against means made here of its frames, cell by cell: which frames, where, when, which way up.
  */
 #include <clips.hpp>
 
@@ -9,9 +9,7 @@
 namespace uform::test {
 namespace {
 
-file_t view_of(std::string const &file) {
-    return {reinterpret_cast<std::uint8_t const *>(file.data()), file.size()};
-}
+file_t view_of(std::string const &file) { return {reinterpret_cast<std::uint8_t const *>(file.data()), file.size()}; }
 
 /** Frames as `decode_clip` shows them, which media_video holds against ffmpeg's. */
 struct shown_t {
@@ -93,16 +91,15 @@ void expect_tubes(std::string const &name, video_entry_t entry) {
     ASSERT_EQ(filled.grid.layers, (samples + entry.tube_frames - 1) / entry.tube_frames);
     std::size_t at = 0, wrong = 0;
     for (std::size_t layer = 0; layer < filled.grid.layers; ++layer) {
-        EXPECT_EQ(filled.times[layer],
-                  16 * shown.frames[layer * entry.tube_frames * entry.frame_stride].told.seconds);
+        EXPECT_EQ(filled.times[layer], 16 * shown.frames[layer * entry.tube_frames * entry.frame_stride].told.seconds);
         for (std::size_t token = 0; token < rows * columns; ++token)
             for (std::size_t channel = 0; channel < 3; ++channel)
                 for (std::size_t f = 0; f < entry.tube_frames; ++f)
                     for (std::size_t place = 0; place < side * side; ++place, ++at) {
                         std::size_t const sample = std::min(layer * entry.tube_frames + f, samples - 1);
-                        double const mean = shown.cell(
-                            sample * entry.frame_stride, token / columns * side + place / side, rows * side,
-                            token % columns * side + place % side, columns * side, channel);
+                        double const mean =
+                            shown.cell(sample * entry.frame_stride, token / columns * side + place / side, rows * side,
+                                       token % columns * side + place % side, columns * side, channel);
                         wrong += widen(filled.tubes[at]) != widen(round_to_bf16(float(mean / 127.5 - 1.0)));
                     }
     }

@@ -70,6 +70,13 @@ std::string damaged(std::string file) {
     return file;
 }
 
+/** A length within a cluster: a demuxer would go and look for the next part that makes sense. */
+std::string with_longer_block(std::string file) {
+    std::size_t const at = file.find('\xa3', file.find("\x1f\x43\xb6\x75") + 8);
+    file[at + 1] = char(file[at + 1] + 1);
+    return file;
+}
+
 TEST(video_encode, a_bad_file_is_named_and_costs_the_others_nothing) {
     std::string const good = clip_file("h264.mp4"), other = clip_file("vp9.webm");
     struct row_t {
@@ -81,11 +88,17 @@ TEST(video_encode, a_bad_file_is_named_and_costs_the_others_nothing) {
         {"nothing", "", uform_status_malformed_k},
         {"a page", "<html>404</html>", uform_status_unknown_kind_k},
         {"a picture", case_file("image/rgb8.png"), uform_status_unknown_kind_k},
-        {"a signature", std::string("\0\0\0\x20" "ftyp", 8), uform_status_malformed_k},
+        {"a signature",
+         std::string("\0\0\0\x20"
+                     "ftyp",
+                     8),
+         uform_status_malformed_k},
         {"half", good.substr(0, good.size() / 2), uform_status_malformed_k},
         {"no index", good.substr(0, good.find("moov") - 4), uform_status_malformed_k},
         {"a damaged picture", damaged(good), uform_status_malformed_k},
-        {"a WebM's first bytes", other.substr(0, 40), uform_status_malformed_k}};
+        {"a WebM's first bytes", other.substr(0, 40), uform_status_malformed_k},
+        {"a WebM whose first block is longer than it is", with_longer_block(other), uform_status_malformed_k},
+        {"a table of gigabytes", clip_file("trun_of_gigabytes.mp4"), uform_status_malformed_k}};
     for (std::size_t const threads : {0, 2}) {
         clip_caller_t caller(checkpoint(), threads);
         std::vector<std::string> const before = caller.bits(std::vector {good, other});

@@ -49,8 +49,9 @@ TEST_P(video_faults_safety, every_allocation) {
     EXPECT_GT(refused, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(files, video_faults_safety, testing::Values("h264_turned.mp4", "h264.mkv", "h265.mp4", "mpeg4.mp4", "vp8.webm",
-                                         "vp9.webm", "av1.mp4"),
+INSTANTIATE_TEST_SUITE_P(files, video_faults_safety,
+                         testing::Values("h264_turned.mp4", "h264.mkv", "h265.mp4", "mpeg4.mp4", "vp8.webm", "vp9.webm",
+                                         "av1.mp4"),
                          [](auto const &info) {
                              std::string name = info.param;
                              for (char &letter : name)

@@ -113,8 +113,19 @@ typedef struct uform_image_encode_pixels_t {
 } uform_image_encode_pixels_t;
 UFORM_API void uform_image_encode_pixels(uform_image_encode_pixels_t *arguments);
 
-/** Encodes MP4 or WebM clips. Frames take their times from the container; rotation metadata is applied, the sample
- *  aspect ratio ignored, sound skipped. */
+/** Encodes clips: MP4, QuickTime, WebM or Matroska files, told apart by content, of H.264, H.265, VP8, VP9, AV1 or MPEG-4
+ *  video; a token per square patch through a few frames. Every `frame_stride`-th frame counts, from the first that is
+ *  shown on; the grid of a frame is a picture's of 128 patches at most, and 1,024 tokens are the most of a clip: frames
+ *  behind them count in `stats.truncated`, and are not decoded. A last tube that is short of frames repeats its last one.
+ *  Frames take their times from the container, counted from the first one; edit lists and rotation metadata are applied,
+ *  an angle between two quarter turns as the nearer one; the sample aspect ratio is ignored, interlaced frames are taken
+ *  as they are, sound is skipped. Colours are RGB by the matrix and range that the stream tells; where it tells none,
+ *  BT.709 of frames 1,280 wide or wider, or higher than 576, and BT.601 of smaller ones, of limited range.
+ *  Content of another format, and a file without video, is `unknown_kind`; a file that is cut short, whose index is
+ *  missing or tells of more than there is, a frame that its decoder cannot read whole, or what is above a limit,
+ *  `malformed`; another codec, `unsupported_layout`; a build without FFmpeg, `unsupported`, as is a model without a video
+ *  entry. Of frames that are not decoded only their bytes must be there; H.265's decoder does not tell of slices that
+ *  are missing. `limits.max_seconds` is the time by which the last frame that counts must be shown. */
 typedef struct uform_video_encode_t {
     uform_model_t model;
     uform_executor_t executor;
@@ -134,7 +145,19 @@ typedef struct uform_video_encode_t {
 } uform_video_encode_t;
 UFORM_API void uform_video_encode(uform_video_encode_t *arguments);
 
-/** Encodes WAV, FLAC, MP3 or Opus recordings: averaged to mono, then resampled; codec delay and padding are trimmed. */
+/** Encodes WAV, FLAC, MP3 and Ogg (Opus, Vorbis, FLAC) files, or the sound of MP4, QuickTime, Matroska and WebM ones, told
+ *  apart by content, a token per chunk of samples. All channels are averaged, each counting alike; other sample rates
+ *  become the model's through a windowed sinc; what an encoder put in front and behind is trimmed, as far as the file
+ *  tells. A recording is cut to 512 chunks, 10.24 seconds of 320 samples at 16 kHz, the last of them filled up with
+ *  zeros. Nothing behind the cut, or behind `limits.max_seconds`, is decoded; that there is more counts in `truncated`.
+ *  Content of another format is `unknown_kind`; a container without sound, or of a codec that is not read,
+ *  `unsupported_layout`. A file that is damaged or cut short is `malformed` as far as its format tells: FLAC and Ogg have
+ *  checksums, MP4, WebM and MP3 with a tag tell their length. A WAV has the samples that are there, whatever its header
+ *  says, and no samples are an item without tokens; a bare MP3 ends where it ends. NaN and infinity are `malformed`. A
+ *  model without an audio entry is `unsupported`, as is every file in a build without FFmpeg.
+ *  Files are decoded before any is encoded, and the progress handler is asked then too, with none completed. Decoding
+ *  takes memory of FFmpeg's for the time of an item, and 256 MiB at most for what came of all. FFmpeg's log level, of
+ *  which a process has one, is AV_LOG_QUIET meanwhile. */
 typedef struct uform_audio_encode_t {
     uform_model_t model;
     uform_executor_t executor;
@@ -154,14 +177,15 @@ typedef struct uform_audio_encode_t {
 } uform_audio_encode_t;
 UFORM_API void uform_audio_encode(uform_audio_encode_t *arguments);
 
-/** Encodes mono samples in [-1, 1]; NaN or infinity is `malformed`. */
+/** Encodes mono samples in [-1, 1], cut to 512 chunks like a file of them, and with its bits. NaN or infinity in what is
+ *  encoded is `malformed`; so is what BFloat16 rounds to infinity. Converting a rate is FFmpeg's, too. */
 typedef struct uform_audio_encode_samples_t {
     uform_model_t model;
     uform_executor_t executor;
     uform_outcome_t *outcome;
     uform_completion_t completion;
     uform_tape_view_t samples;     /**< f32 */
-    size_t sample_rate;            /**< hertz, of every item; zero: the model's own */
+    size_t sample_rate;            /**< hertz, of every item, at most 2^20; zero: the model's own */
     size_t count;                  /**< recordings */
     size_t dimensions;
     uform_rows_t *embeddings;

@@ -138,6 +138,24 @@ class recorder_t {
     }
 };
 
+failure_t decode(recording_t const &recording, container_format_t format, std::span<float> samples,
+                 sound_t &sound) noexcept {
+    container_t container;
+    decoder_t decoder(container);
+    recorder_t recorder(recording, samples);
+    if (failure_t const failure = container.open(recording.file, format, recording.stop)) return failure;
+    AVStream const *const stream = container.pick(stream_kind_t::audio_k);
+    if (!stream) return fail(uform_status_unsupported_layout_k, "the file holds no sound");
+    if (failure_t const failure = decoder.start(*stream, recording.limits)) return failure;
+    for (AVFrame *frame = nullptr; !recorder.satisfied();) {
+        if (failure_t const failure = decoder.next(frame)) return failure;
+        if (!frame) break;
+        if (failure_t const failure = recorder.take(*frame, *stream, format)) return failure;
+    }
+    if (failure_t const failure = container.check_read()) return failure;
+    return recorder.finish(*stream, sound);
+}
+
 } // namespace
 
 failure_t decode_audio(recording_t const &recording, std::span<float> samples, sound_t &sound) noexcept {
@@ -145,20 +163,7 @@ failure_t decode_audio(recording_t const &recording, std::span<float> samples, s
     std::optional<container_format_t> const format = container_format_of(recording.file);
     if (!format)
         return fail(uform_status_unknown_kind_k, "the file is neither WAV nor FLAC nor MP3 nor Ogg nor MP4 nor WebM");
-    container_t container;
-    decoder_t decoder(container);
-    recorder_t recorder(recording, samples);
-    if (failure_t const failure = container.open(recording.file, *format, recording.stop)) return failure;
-    AVStream const *const stream = container.pick(stream_kind_t::audio_k);
-    if (!stream) return fail(uform_status_unsupported_layout_k, "the file holds no sound");
-    if (failure_t const failure = decoder.start(*stream, recording.limits)) return failure;
-    for (AVFrame *frame = nullptr; !recorder.satisfied();) {
-        if (failure_t const failure = decoder.next(frame)) return failure;
-        if (!frame) break;
-        if (failure_t const failure = recorder.take(*frame, *stream, *format)) return failure;
-    }
-    if (failure_t const failure = container.check_read()) return failure;
-    return recorder.finish(*stream, sound);
+    return with_memory_watched([&] { return decode(recording, *format, samples, sound); });
 }
 
 } // namespace uform

@@ -1,12 +1,12 @@
 /**
  *  @file boxes.cpp
- *  @brief Whether an MP4's boxes or a WebM's elements are all there, which demuxers do not ask: they play what there is.
+ *  @brief Whether an MP4 or a WebM is all there, which demuxers do not ask: they play what there is.
  *
  *  Both formats are a row of parts that tell their length: an MP4 a length of four or eight bytes and a name of four; a
- *  WebM an identity and a length of so many bytes as the zeros before their first one bit, and one. Of the outermost
- *  parts each must end within the file, and within a WebM's segment and its clusters, which demuxers search for the next
- *  part that makes sense, each of theirs. A part that was written before its length was known tells none: an MP4's goes to
- *  the end of the file, a WebM's to where its parent's next begins, so that its children are looked at in its place.
+ *  WebM a name and a length of as many bytes as there are zeros in front of their first one bit, and one. Each of the
+ *  outermost parts must end within the file, and within a WebM's segment and its clusters, where demuxers search for the
+ *  next part that makes sense, each of theirs. A part that was written before its length was known tells none: an MP4's
+ *  goes to the end of the file, a WebM's to where its parent's next begins, so its children are looked at in its place.
  */
 #include "boxes.hpp"
 
@@ -68,8 +68,8 @@ bool are_boxes_whole(file_t file) noexcept {
 }
 
 bool are_elements_whole(file_t file) noexcept {
-    constexpr std::size_t depth_k = 3;                       // the file, its segment, a cluster
-    std::size_t ends[depth_k] = {file.size()}, depth = 0;    // of the parts that are being walked
+    constexpr std::size_t depth_k = 3;                    // the file, its segment, a cluster
+    std::size_t ends[depth_k] = {file.size()}, depth = 0; // of the parts that are being walked
     for (std::size_t at = 0;;) {
         while (at == ends[depth] && depth > 0) --depth;
         if (at == file.size()) return true;

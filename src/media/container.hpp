@@ -15,6 +15,7 @@
  *  nor what logs without one; a callback would reach all, and could not be put back, as nobody can ask which it was.
  */
 #pragma once
+#include <cerrno>
 #include <optional>
 
 #include <uform/media/file.hpp>
@@ -49,6 +50,21 @@ class quiet_t {
     quiet_t(quiet_t const &) = delete;
     quiet_t &operator=(quiet_t const &) = delete;
 };
+
+/**
+ *  Runs what calls FFmpeg. Where memory ran out in there its answer says so at times, calls the file damaged at others,
+ *  and now and then goes on without what it could not keep, such as how much padding to drop. What it cannot hide is
+ *  the errno of malloc, which nothing resets: nothing that was decoded under it is believed.
+ */
+template <typename body_>
+failure_t with_memory_watched(body_ const &body) noexcept {
+    int const before = errno;
+    errno = 0;
+    failure_t failure = body();
+    if (errno == ENOMEM) failure = fail(uform_status_out_of_memory_k, "memory for decoding a file is out");
+    errno = before;
+    return failure;
+}
 
 class container_t {
     quiet_t quiet_;

@@ -20,12 +20,18 @@ constexpr std::size_t alignment_k = 64; // of rows, for the scaler's vectors
 /** Formats named after JPEG are others' twins, of full range. */
 int without_range(int format) noexcept {
     switch (format) {
-    case AV_PIX_FMT_YUVJ411P: return AV_PIX_FMT_YUV411P;
-    case AV_PIX_FMT_YUVJ420P: return AV_PIX_FMT_YUV420P;
-    case AV_PIX_FMT_YUVJ422P: return AV_PIX_FMT_YUV422P;
-    case AV_PIX_FMT_YUVJ440P: return AV_PIX_FMT_YUV440P;
-    case AV_PIX_FMT_YUVJ444P: return AV_PIX_FMT_YUV444P;
-    default: return format;
+    case AV_PIX_FMT_YUVJ411P:
+        return AV_PIX_FMT_YUV411P;
+    case AV_PIX_FMT_YUVJ420P:
+        return AV_PIX_FMT_YUV420P;
+    case AV_PIX_FMT_YUVJ422P:
+        return AV_PIX_FMT_YUV422P;
+    case AV_PIX_FMT_YUVJ440P:
+        return AV_PIX_FMT_YUV440P;
+    case AV_PIX_FMT_YUVJ444P:
+        return AV_PIX_FMT_YUV444P;
+    default:
+        return format;
     }
 }
 
@@ -41,8 +47,8 @@ struct chroma_place_t {
     int across, down;
 };
 chroma_place_t place_of(int location) noexcept {
-    bool const centre = location == AVCHROMA_LOC_CENTER || location == AVCHROMA_LOC_TOP ||
-                        location == AVCHROMA_LOC_BOTTOM;
+    bool const centre =
+        location == AVCHROMA_LOC_CENTER || location == AVCHROMA_LOC_TOP || location == AVCHROMA_LOC_BOTTOM;
     bool const top = location == AVCHROMA_LOC_TOPLEFT || location == AVCHROMA_LOC_TOP;
     bool const bottom = location == AVCHROMA_LOC_BOTTOMLEFT || location == AVCHROMA_LOC_BOTTOM;
     return {centre ? 128 : 0, top ? 0 : bottom ? 256 : 128};
@@ -52,9 +58,7 @@ bool set(SwsContext *scaler, char const *name, std::int64_t value) noexcept {
     return av_opt_set_int(scaler, name, value, 0) >= 0;
 }
 
-failure_t out_of_memory() noexcept {
-    return fail(uform_status_out_of_memory_k, "memory for decoding a clip is out");
-}
+failure_t out_of_memory() noexcept { return fail(uform_status_out_of_memory_k, "memory for decoding a clip is out"); }
 
 } // namespace
 

@@ -13,10 +13,10 @@ namespace uform {
 
 /** What a frame's samples are, and where among those that were coded the shown ones lie. */
 struct frame_shape_t {
-    int format = -1;                  // AVPixelFormat, none of those that mean a range
-    int matrix = 0, chroma = 0;       // AVColorSpace, AVChromaLocation, none of them unspecified
+    int format = -1;            // AVPixelFormat, none of those that mean a range
+    int matrix = 0, chroma = 0; // AVColorSpace, AVChromaLocation, none of them unspecified
     bool full_range = false;
-    std::size_t left = 0, top = 0;    // samples in front of the first one shown
+    std::size_t left = 0, top = 0;     // samples in front of the first one shown
     std::size_t width = 0, height = 0; // shown
 
     bool operator==(frame_shape_t const &) const noexcept = default;

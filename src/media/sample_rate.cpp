@@ -99,14 +99,15 @@ failure_t rate_converter_t::finish(sound_t &sound) noexcept {
 
 failure_t convert_rate(std::span<float const> from, std::size_t from_rate, std::size_t sample_rate,
                        std::span<float> samples, sound_t &sound) noexcept {
-    quiet_t const quiet;
-    rate_converter_t converter;
-    if (failure_t const failure = converter.start(from_rate, sample_rate, samples)) return failure;
-    std::size_t const block = 1 << 14;
-    for (std::size_t at = 0; at < from.size() && !converter.satisfied(); at += block)
-        if (failure_t const failure = converter.take(from.subspan(at, std::min(block, from.size() - at))))
-            return failure;
-    return converter.finish(sound);
+    return with_memory_watched([&] {
+        quiet_t const quiet;
+        rate_converter_t converter;
+        failure_t failure = converter.start(from_rate, sample_rate, samples);
+        std::size_t const block = 1 << 14;
+        for (std::size_t at = 0; !failure && at < from.size() && !converter.satisfied(); at += block)
+            failure = converter.take(from.subspan(at, std::min(block, from.size() - at)));
+        return failure ? failure : converter.finish(sound);
+    });
 }
 
 } // namespace uform

@@ -5,7 +5,6 @@
 #include <uform/media/video.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -24,8 +23,8 @@ namespace {
 constexpr std::uint64_t default_frame_pixels_k = std::uint64_t(1) << 26, default_seconds_k = 3600;
 
 /**
- *  Of the matrix that takes a stored place (x, y) to the shown (a x + c y, b x + d y), the signs: which way rows and columns go. An angle
- *  between two quarter turns is the nearer one's.
+ *  Which way rows and columns go, of a matrix that takes a stored place (x, y) to the shown (a x + c y, b x + d y): the
+ *  signs of its larger pair, so that an angle between two quarter turns counts as the nearer one.
  */
 orientation_t orientation_of(std::int32_t const *matrix) noexcept {
     double const a = matrix[0], b = matrix[1], c = matrix[3], d = matrix[4];
@@ -68,20 +67,21 @@ bool starts_afresh(AVCodecParameters const &told, file_t packet) noexcept {
     return false;
 }
 
-/** Times in the order they come in packets → in the order frames are shown, which are never further apart than this. */
+/** Times in the order they come in packets → in the order frames are shown, so many places from it at most. */
 class shown_order_t {
-    static constexpr std::size_t window_k = 32; // twice what H.264 and H.265 allow
-    std::int64_t times_[window_k + 1];          // a heap, the earliest first
-    std::size_t count_ = 0;
+    static constexpr std::size_t most_k = 32; // twice what H.264 and H.265 allow
+    std::int64_t times_[most_k + 1];          // a heap, the earliest first
+    std::size_t count_ = 0, window_;
 
   public:
+    explicit shown_order_t(bool reorders) noexcept : window_(reorders ? most_k : 0) {}
     void put(std::int64_t time) noexcept {
         times_[count_++] = time;
         std::push_heap(times_, times_ + count_, std::greater<>());
     }
     /** Takes the next one, where it is certain: there are enough behind it, or all. */
     bool take(bool are_all, std::int64_t &time) noexcept {
-        if (count_ <= (are_all ? 0 : window_k)) return false;
+        if (count_ <= (are_all ? 0 : window_)) return false;
         std::pop_heap(times_, times_ + count_, std::greater<>());
         time = times_[--count_];
         return true;
@@ -123,7 +123,7 @@ class clip_reader_t {
 
     /** Sees frames by their packets alone; where those do not tell, `is_told` is false, and nothing was seen. */
     failure_t scan(bool &is_told) noexcept {
-        shown_order_t order;
+        shown_order_t order(told().codec_id == AV_CODEC_ID_H264 || told().codec_id == AV_CODEC_ID_HEVC);
         AVPacket *packet = nullptr;
         for (bool is_first = true;; is_first = false) {
             if (failure_t const failure = container_.read(packet)) return failure;
@@ -245,15 +245,8 @@ failure_t show(file_t file, uform_limits_t const &limits, clip_pass_t pass, fram
 
 } // namespace
 
-/**
- *  Where memory runs out FFmpeg says so, or that a file is damaged, or nothing, and goes on with less: without a track,
- *  a packet, a reference. It allocates by the C library, which leaves word in `errno` of the thread that asked.
- */
 failure_t decode_clip(file_t file, uform_limits_t const &limits, clip_pass_t pass, frame_sink_t sink) noexcept {
-    errno = 0;
-    failure_t const failure = show(file, limits, pass, sink);
-    if (errno == ENOMEM) return fail(uform_status_out_of_memory_k, "memory for decoding a clip is out");
-    return failure;
+    return with_memory_watched([&] { return show(file, limits, pass, sink); });
 }
 
 } // namespace uform

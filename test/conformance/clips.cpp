@@ -80,7 +80,11 @@ TEST(clips, files_of_no_clip_are_named) {
              {"nothing", "", malformed_k},
              {"a page", "<html>404</html>", uform_status_unknown_kind_k},
              {"a picture", std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16), uform_status_unknown_kind_k},
-             {"an MP4's signature", std::string("\0\0\0\x20" "ftyp", 8), malformed_k},
+             {"an MP4's signature",
+              std::string("\0\0\0\x20"
+                          "ftyp",
+                          8),
+              malformed_k},
              {"an MP4 without its index", mp4.substr(0, mp4.find("moov") - 4), malformed_k},
              {"an MP4 without its last byte", mp4.substr(0, mp4.size() - 1), malformed_k},
              {"half of an MP4", mp4.substr(0, mp4.size() / 2), malformed_k},

@@ -1,8 +1,8 @@
 /**
  *  @file decoded_frames.cpp
  *  @brief Decodes the clips named on its input, one a line, for video_test.py to compare: each answer is a line of
- *  status and how many frames, then for each a line of width, height, orientation and seconds, and its rows' bytes; then a
- *  line of how many frames a pass that only counts has seen, and the seconds of the last.
+ *  status and how many frames, then for each a line of width, height, orientation and seconds, and its rows' bytes;
+ *  then a line of how many frames a pass that only counts has seen, and the seconds of the last.
  */
 #include <cstdio>
 #include <fstream>
