@@ -77,6 +77,16 @@ void mend_tail(AVPacket &packet, AVStream const &stream) noexcept {
     packet.flags &= ~AV_PKT_FLAG_CORRUPT;
 }
 
+/**
+ *  FFmpeg 5.1.9 counts the padding behind Vorbis in Ogg from a first packet of which no sample comes, so it drops up to a
+ *  packet too much. The last page tells how many samples there are; whoever takes the frames cuts them to that.
+ */
+void keep_padding(AVPacket &packet) noexcept {
+    std::size_t bytes = 0;
+    std::uint8_t *const skip = av_packet_get_side_data(&packet, AV_PKT_DATA_SKIP_SAMPLES, &bytes);
+    if (skip && bytes >= 8) std::memset(skip + 4, 0, 4); // samples to drop at the end
+}
+
 failure_t decoding_stopped() noexcept { return fail(uform_status_cancelled_k, "decoding was stopped"); }
 
 } // namespace
@@ -187,6 +197,8 @@ failure_t container_t::read(AVPacket *&packet) noexcept {
         if (code < 0) return failure_of(code);
         if (packet_->stream_index != stream_->index) continue;
         if (format_ == container_format_t::wav_k) mend_tail(*packet_, *stream_);
+        if (format_ == container_format_t::ogg_k && stream_->codecpar->codec_id == AV_CODEC_ID_VORBIS)
+            keep_padding(*packet_);
         if (packet_->size) break;
     }
     last_ = packet_->duration, heard_ += last_;
