@@ -63,6 +63,11 @@ make_venv stub scikit-build-core || exit 0
     --config-settings=cmake.define.UFORM_BUILD_STUB=ON 2>"$folder/stub.log" || { cat "$folder/stub.log" >&2; exit 1; }
 "$folder/stub/bin/python" -c 'import uform; assert uform.capabilities().cpu_classes == (uform.CPUClass.SERIAL,)'
 
+if make_venv ray 'ray[data]' pyarrow numpy pytest; then
+    "$folder/ray/bin/pip" install --quiet --no-deps --force-reinstall "$folder"/manylinux/*.whl
+    "$folder/ray/bin/python" -m pytest -q -rs -p no:cacheprovider python/test/test_examples.py -k ray
+fi
+
 # Every other CPython of 3.9 or newer on the machine, with the libraries of the release build.
 shopt -s nullglob
 tried=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
@@ -72,8 +77,3 @@ for other in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3 /usr/bin/pyt
     tried+=" $version"
     scripts/check_python.sh "$other"
 done
-
-if make_venv ray 'ray[data]' pyarrow numpy pytest; then
-    "$folder/ray/bin/pip" install --quiet --no-deps --force-reinstall "$folder"/manylinux/*.whl
-    "$folder/ray/bin/python" -m pytest -q -rs -p no:cacheprovider python/test/test_examples.py -k ray
-fi

@@ -50,6 +50,9 @@ printf -- '-- what a call costs beyond its verb, on the stub\n'
     --library "$release/src_stub/libuform_stub.so" --rounds 15 --check
 
 bin=$PWD/build/python/$version-engine/bin
-"$bin/python" -m mypy --strict python/examples python/uform --cache-dir build/python/mypy
-# Away from the sources, so that what is installed is what is judged.
-(cd build/python && "$bin/python" -m mypy.stubtest uform --allowlist ../../python/test/stubtest_allow.txt --concise)
+# What stubtest says of the same stubs differs by version; the allowlist is of Debian 12's.
+if [ "$version" = 3.11 ]; then
+    "$bin/python" -m mypy --strict python/examples python/uform --cache-dir build/python/mypy
+    # Away from the sources, so that what is installed is what is judged.
+    (cd build/python && "$bin/python" -m mypy.stubtest uform --allowlist ../../python/test/stubtest_allow.txt --concise)
+fi
