@@ -5,6 +5,7 @@
 #                 tests under ThreadSanitizer, then the whole suite under ASan and UBSan
 #   --sanitize    the two sanitized runs alone
 #   --all         also what takes long: every codec in every container, the learning checks, a run under Slurm, a minute of fuzzing each target, a minute of stress
+#                 and the Python package as it is published
 # The whole suite runs last, so that the output closes on ctest's own summary of all engine tests, not of a part.
 set -euo pipefail
 
@@ -65,6 +66,7 @@ if [ "$with_long" = yes ]; then
     scripts/check_media_learning.sh
     scripts/check_convergence.sh
     scripts/check_slurm.sh
+    scripts/check_package.sh
     scripts/check_fuzz.sh 60
     python3 test/media/audio_test.py build/release/test/media/decoded_samples --all
 fi
