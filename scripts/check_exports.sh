@@ -18,7 +18,7 @@ difference=$(diff <(printf '%s\n' "$declared") <(printf '%s\n' "$exported")) ||
 
 dynamic=$(readelf --dynamic --wide "$library")
 needed=$(printf '%s\n' "$dynamic" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
-unforeseen=$(printf '%s\n' "$needed" | grep -vE '^(libjpeg|libspng|libwebp|libsimdjson|libstdc\+\+|libm|libgcc_s|libc|ld-linux[a-z0-9_-]*)\.so' || true)
+unforeseen=$(printf '%s\n' "$needed" | grep -vE '^(libjpeg|libspng|libwebp|libav(format|codec|util)|libsw(scale|resample)|libsimdjson|libstdc\+\+|libm|libgcc_s|libc|ld-linux[a-z0-9_-]*)\.so' || true)
 [ -z "$unforeseen" ] || refuse "it needs $unforeseen"
 printf '%s\n' "$dynamic" | grep -q '(SONAME).*\[libuform\.so\.[0-9]*\]' || refuse 'it has no soname of one version'
 ! printf '%s\n' "$dynamic" | grep -q TEXTREL || refuse 'it relocates its text'

@@ -20,6 +20,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.M)
 SPOKEN = re.compile(r"(?<!\w)(abort|terminate|_?_?exit|_Exit|quick_exit|v?f?printf|f?puts|putchar|f?putc|perror)\s*\(|"
                     r"\bstd::(cout|cerr|clog)\b|\bfmt::print")
 HIDDEN = re.compile(r'//[^\n]*|/\*.*?\*/|(?<![\w\'])"(?:\\.|[^"\\\n])*"', re.S)  # comments and plain text literals
+WRAPPED = re.compile(r'^extern "C" \{\n(#include <lib(av|sw)\w+/\w+\.h>\n)+\}$', re.M)  # FFmpeg's headers know no C++
 UNKEPT = re.compile(r"(^|/)(\.\w+|build|node_modules|target)/")  # what builds leave in the tree
 VERBS = {f"{room}/{verb}.cpp" for room in ("src", "src_stub") for verb in ("types", "model", "encode", "train")}
 
@@ -59,7 +60,7 @@ def complaints(path, root):
         if path.suffix in {".h", ".hpp"} and VENDOR.match(name):
             yield f"vendor header {name} belongs in a .cpp, .cu or .cuh"
     if path.parts[0] in {"src", "include", "src_stub"}:
-        if re.search(r'^[^/\n"]*\bextern\s*"C', text, re.M) and path.as_posix() not in VERBS:
+        if re.search(r'^[^/\n"]*\bextern\s*"C', WRAPPED.sub('', text), re.M) and path.as_posix() not in VERBS:
             yield 'extern "C" belongs in ' + ", ".join(sorted(VERBS))
         for match in SPOKEN.finditer(HIDDEN.sub(lambda hidden: "\n" * hidden[0].count("\n"), text)):
             yield f"the library neither prints nor ends the process: {match[0].strip('( ')}"

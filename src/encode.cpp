@@ -11,6 +11,8 @@
 #include <uform/utilities/classes.hpp>
 #include <uform/utilities/inputs.hpp>
 
+#include "encode_audio.hpp"
+#include "media_verbs.hpp"
 #include "model_handle.hpp"
 #include "pictures.hpp"
 #include "surfaces.hpp"
@@ -86,32 +88,15 @@ failure_t check_image_encode_pixels(uform_image_encode_pixels_t const &call) noe
                          input_of("heights", call.heights, call.count), input_of("widths", call.widths, call.count)});
 }
 
-/** Both image verbs once their pictures are measured. */
-template <typename call_>
-failure_t encode_pictures(call_ const &call, pictures_t &pictures, executor_t &executor) noexcept {
-    failure_t const out_of_memory = fail(uform_status_out_of_memory_k, "memory for the outputs is out");
-    media_encode_job_t job;
-    job.model = &call.model->model, job.progress = call.progress;
-    job.scalar = call.outputs_scalar ? call.outputs_scalar : uform_scalar_f32_k;
-    job.grids = pictures.grids(), job.count = call.count, job.source = pictures.source();
-    std::size_t *const token_offsets = call.arena->arena.template claim<std::size_t>(call.count + 1);
-    if (!token_offsets) return out_of_memory;
-    std::size_t const truncated = measure_media(job, token_offsets);
-    job.token_offsets = token_offsets;
-    if (!claim_surfaces(call, job)) return out_of_memory;
-    if (failure_t const failure = encode_media(job, executor)) return failure;
-    publish_surfaces(call, job, truncated);
-    return {};
-}
 failure_t image_encode(uform_image_encode_t const &call, executor_t &executor) noexcept {
     pictures_t pictures(call.model->model.options.image, tape_t<unsigned char>(call.files, call.count));
     if (failure_t const failure = pictures.measure_files(call.limits, executor)) return failure;
-    return encode_pictures(call, pictures, executor);
+    return encode_measured(call, medium_t::image_k, pictures, executor);
 }
 failure_t image_encode_pixels(uform_image_encode_pixels_t const &call, executor_t &executor) noexcept {
     pictures_t pictures(call.model->model.options.image, tape_t<unsigned char>(call.pixels, call.count));
     if (failure_t const failure = pictures.measure_pixels(call.heights, call.widths, executor)) return failure;
-    return encode_pictures(call, pictures, executor);
+    return encode_measured(call, medium_t::image_k, pictures, executor);
 }
 
 /** What scores and probabilities land as. */
@@ -246,10 +231,10 @@ void uform_video_encode(uform_video_encode_t *arguments) {
     uform::refuse_verb(arguments, "this build encodes text and pictures alone");
 }
 void uform_audio_encode(uform_audio_encode_t *arguments) {
-    uform::refuse_verb(arguments, "this build encodes text and pictures alone");
+    uform::run_verb<uform::check_audio_encode, uform::audio_encode>(arguments);
 }
 void uform_audio_encode_samples(uform_audio_encode_samples_t *arguments) {
-    uform::refuse_verb(arguments, "this build encodes text and pictures alone");
+    uform::run_verb<uform::check_audio_encode_samples, uform::audio_encode_samples>(arguments);
 }
 void uform_text_choose(uform_text_choose_t *arguments) {
     uform::run_verb<uform::check_text_choose, uform::text_choose>(arguments);

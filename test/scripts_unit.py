@@ -161,6 +161,8 @@ class HouseRules(unittest.TestCase):
     def test_c_linkage_and_length(self):
         self.refuses("src/encoder/x.cpp", 'extern "C" void f();')
         self.allows("src/train.cpp", 'extern "C" void f();')
+        self.allows("src/media/x.cpp", 'extern "C" {\n#include <libavutil/log.h>\n}')
+        self.refuses("src/media/x.cpp", 'extern "C" {\n#include <libavutil/log.h>\nvoid f();\n}')
         self.refuses("test/x.cpp", "\n" * 801)
         self.allows("test/x.cpp", "\n" * 800)
 

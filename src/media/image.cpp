@@ -12,7 +12,7 @@
 namespace uform {
 namespace {
 
-constexpr std::uint64_t default_pixels_k = std::uint64_t(1) << 27, default_bytes_k = std::uint64_t(1) << 32;
+constexpr std::uint64_t default_pixels_k = std::uint64_t(1) << 27;
 constexpr std::uint64_t pixels_limit_k = std::uint64_t(1) << 36; // beyond it resampling's sums are not exact
 
 /** A file that ends within its format's signature counts as that format's, cut short. */
@@ -53,11 +53,7 @@ failure_t check_pixels(image_header_t const &header, std::uint64_t limit) noexce
 } // namespace
 
 failure_t read_image_header(file_t file, uform_limits_t const &limits, image_header_t &header) noexcept {
-    std::uint64_t const bytes = limits.max_file_bytes ? limits.max_file_bytes : default_bytes_k;
-    if (file.empty()) return fail(uform_status_malformed_k, "the file is empty");
-    if (file.size() > bytes)
-        return fail(uform_status_malformed_k, "the file is larger than limits.max_file_bytes", "%zu bytes, beyond %llu",
-                    file.size(), (unsigned long long)bytes);
+    if (failure_t const failure = check_file_bytes(file, limits)) return failure;
     std::optional<image_format_t> const format = format_of(file);
     if (!format) return fail(uform_status_unknown_kind_k, "the file is neither JPEG nor PNG nor WebP");
     image_header_t read;

@@ -11,19 +11,13 @@
  *  Rows lie as they are stored: turning them upright is the resampler's caller's, through `orientation`.
  */
 #pragma once
-#include <cstddef>
-#include <cstdint>
-#include <span>
-
-#include <uform/utilities/status.hpp>
+#include <uform/media/file.hpp>
 
 namespace uform {
 
 enum class image_format_t : std::uint8_t { jpeg_k, png_k, webp_k };
 
 inline constexpr std::size_t picture_side_limit_k = std::size_t(1) << 24; // beyond it resampling's sums are not exact
-
-using file_t = std::span<std::uint8_t const>;
 
 /** How stored rows lie, numbered as in EXIF: 1 is upright; from 5 on, rows are stored as columns. */
 struct orientation_t {

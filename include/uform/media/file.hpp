@@ -1,0 +1,33 @@
+/**
+ *  @file file.hpp
+ *  @brief A whole file in the caller's memory, as every decoder takes it, and what all of them have in common.
+ */
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <uform/utilities/status.hpp>
+
+namespace uform {
+
+using file_t = std::span<std::uint8_t const>;
+
+/** Asked now and then by decoders that take long: true ends the decoding as `cancelled`. */
+struct stop_t {
+    bool (*asked)(void *self) noexcept = nullptr;
+    void *self = nullptr;
+
+    bool operator()() const noexcept { return asked && asked(self); }
+};
+
+/** Refuses a file of no bytes, and one of more than `limits.max_file_bytes`. */
+inline failure_t check_file_bytes(file_t file, uform_limits_t const &limits) noexcept {
+    std::uint64_t const limit = limits.max_file_bytes ? limits.max_file_bytes : std::uint64_t(1) << 32;
+    if (file.empty()) return fail(uform_status_malformed_k, "the file is empty");
+    if (file.size() <= limit) return {};
+    return fail(uform_status_malformed_k, "the file is larger than limits.max_file_bytes", "%zu bytes, beyond %llu",
+                file.size(), (unsigned long long)limit);
+}
+
+} // namespace uform

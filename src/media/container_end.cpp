@@ -1,0 +1,121 @@
+/**
+ *  @file container_end.cpp
+ *  @brief Whether a file ends before its container says it does, and whether Ogg's pages are what was written.
+ *
+ *  Demuxers end quietly where a file does, and half a download would be a shorter recording. Lengths that tell it are
+ *  that of a Matroska's segment, those of the boxes that an MP4 is a row of, and those of an Ogg's pages, whose number
+ *  nobody knows. FLAC and MP3 are judged as they are decoded; what a WAV tells is not to be trusted. FFmpeg drops pages
+ *  whose checksum is wrong, a second of sound each, and goes on.
+ */
+#include <array>
+
+#include "container.hpp"
+
+namespace uform {
+namespace {
+
+constexpr std::uint64_t ogg_k = 0x4f676753; // "OggS"
+
+std::uint64_t number(file_t file, std::size_t at, std::size_t bytes) noexcept {
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < bytes; ++i) value = value << 8 | file[at + i];
+    return value;
+}
+
+/** Boxes are their length, their type and their content; length 1 is told in 64 bits behind the type, 0 is the rest. */
+bool is_cut_mov(file_t file) noexcept {
+    for (std::size_t at = 0; file.size() - at >= 8;) {
+        std::uint64_t length = number(file, at, 4);
+        if (length == 0) return false;
+        if (length == 1) {
+            if (file.size() - at < 16) return true;
+            length = number(file, at + 8, 8);
+        }
+        if (length < 8) return false; // no length at all: the demuxer's to refuse
+        if (length > file.size() - at) return true;
+        at += std::size_t(length);
+    }
+    return false;
+}
+
+/** An element's length: as many bytes as its first one has leading zeros, and one; all ones mean that nobody knew. */
+bool is_cut_matroska(file_t file) noexcept {
+    std::size_t at = 0;
+    for (std::uint64_t const id : {0x1a45dfa3u, 0x18538067u}) { // header, segment
+        if (file.size() - at < 5) return true;
+        if (number(file, at, 4) != id) return false;
+        std::size_t bytes = 1;
+        while (bytes < 8 && !(file[at + 4] & 0x80 >> (bytes - 1))) ++bytes;
+        if (file.size() - at < 4 + bytes) return true;
+        std::uint64_t const most = (std::uint64_t(1) << 7 * bytes) - 1, length = number(file, at + 4, bytes) & most;
+        at += 4 + bytes;
+        if (length == most) return false;
+        if (length > file.size() - at) return true;
+        at += std::size_t(length);
+    }
+    return false;
+}
+
+constexpr std::size_t page_header_k = 27; // bytes, the last of which counts the lengths behind it
+
+/** Bytes of the page at `at`; beyond the file where that is cut short. */
+std::size_t page_bytes(file_t file, std::size_t at) noexcept {
+    std::size_t const left = file.size() - at;
+    if (left < page_header_k || left - page_header_k < file[at + page_header_k - 1]) return left + 1;
+    std::size_t bytes = page_header_k + file[at + page_header_k - 1];
+    for (std::size_t i = 0; i < file[at + page_header_k - 1]; ++i) bytes += file[at + page_header_k + i];
+    return bytes;
+}
+
+bool is_cut_ogg(file_t file) noexcept {
+    for (std::size_t at = 0; at < file.size();) {
+        std::size_t const bytes = page_bytes(file, at);
+        if (bytes > file.size() - at) return true;
+        if (number(file, at, 4) != ogg_k) return false; // the demuxer's to refuse
+        at += bytes;
+    }
+    return false;
+}
+
+/** x^32 + x^26 + … + 1, from the highest bit down, of nothing but a byte. */
+constexpr std::array<std::uint32_t, 256> remainders() noexcept {
+    std::array<std::uint32_t, 256> table {};
+    for (std::uint32_t byte = 0; byte < 256; ++byte) {
+        std::uint32_t rest = byte << 24;
+        for (int bit = 0; bit < 8; ++bit) rest = rest << 1 ^ (rest >> 31 ? 0x04c11db7u : 0);
+        table[byte] = rest;
+    }
+    return table;
+}
+constexpr std::array<std::uint32_t, 256> remainders_k = remainders();
+
+/** Of a page, its own checksum, bytes 22 to 25, taken as zero. */
+std::uint32_t checksum(file_t page) noexcept {
+    std::uint32_t rest = 0;
+    for (std::size_t i = 0; i < page.size(); ++i)
+        rest = rest << 8 ^ remainders_k[rest >> 24 ^ (i - 22 < 4 ? 0 : page[i])];
+    return rest;
+}
+
+} // namespace
+
+bool is_cut_short(file_t file, container_format_t format) noexcept {
+    if (format == container_format_t::mov_k) return is_cut_mov(file);
+    if (format == container_format_t::ogg_k) return is_cut_ogg(file);
+    return format == container_format_t::matroska_k && is_cut_matroska(file);
+}
+
+bool are_pages_whole(file_t file, std::size_t first_bytes) noexcept {
+    for (std::size_t at = 0; at < first_bytes && at < file.size();) {
+        std::size_t const bytes = page_bytes(file, at);
+        if (bytes > file.size() - at || number(file, at, 4) != ogg_k) return false;
+        file_t const page = file.subspan(at, bytes);
+        std::uint32_t told = 0;
+        for (std::size_t i = 4; i-- > 0;) told = told << 8 | page[22 + i];
+        if (told != checksum(page)) return false;
+        at += bytes;
+    }
+    return true;
+}
+
+} // namespace uform
