@@ -2,7 +2,7 @@
 # files of src/media/ that see its headers are left out, and their twins of src/media/absent/ name the option.
 set(UFORM_WITH_FFMPEG AUTO CACHE STRING "Read audio and video files through FFmpeg: AUTO, ON or OFF")
 set_property(CACHE UFORM_WITH_FFMPEG PROPERTY STRINGS AUTO ON OFF)
-set(uform_ffmpeg_files container audio sample_rate)
+set(uform_ffmpeg_files container audio sample_rate video frame_rows)
 set(uform_ffmpeg_libraries avformat avcodec swscale swresample avutil) # in the order a static link reads them
 
 set(UFORM_READS_FFMPEG OFF)

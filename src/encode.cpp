@@ -11,11 +11,11 @@
 #include <uform/utilities/classes.hpp>
 #include <uform/utilities/inputs.hpp>
 
+#include "clips.hpp"
 #include "encode_audio.hpp"
 #include "media_verbs.hpp"
 #include "model_handle.hpp"
 #include "pictures.hpp"
-#include "surfaces.hpp"
 
 namespace uform {
 namespace {
@@ -53,10 +53,7 @@ failure_t check_image_entry(call_ const &call) noexcept {
 }
 failure_t check_image_encode(uform_image_encode_t const &call) noexcept {
     if (failure_t const failure = check_image_entry(call)) return failure;
-    if (failure_t const failure = check_tape<"files">(call.files, call.count, uform_scalar_u8_k)) return failure;
-    if (failure_t const failure = check_surfaces(call)) return failure;
-    return check_inputs(call.arena, {input_of("files.data", call.files, call.count),
-                                     offsets_of("files.offsets", call.files.offsets, call.count)});
+    return check_files(call);
 }
 
 /** Refuses sides that pixels do not fill, naming the item. */
@@ -97,6 +94,17 @@ failure_t image_encode_pixels(uform_image_encode_pixels_t const &call, executor_
     pictures_t pictures(call.model->model.options.image, tape_t<unsigned char>(call.pixels, call.count));
     if (failure_t const failure = pictures.measure_pixels(call.heights, call.widths, executor)) return failure;
     return encode_measured(call, medium_t::image_k, pictures, executor);
+}
+
+failure_t check_video_encode(uform_video_encode_t const &call) noexcept {
+    if (!call.model->model.options.video)
+        return fail(uform_status_unsupported_k, "the model has no video entry, so it encodes no clips");
+    return check_files(call);
+}
+failure_t video_encode(uform_video_encode_t const &call, executor_t &executor) noexcept {
+    clips_t clips(call.model->model.options.video, tape_t<unsigned char>(call.files, call.count), call.limits);
+    if (failure_t const failure = clips.measure(executor)) return failure;
+    return encode_measured(call, medium_t::video_k, clips, executor);
 }
 
 /** What scores and probabilities land as. */
@@ -228,7 +236,7 @@ void uform_image_encode_pixels(uform_image_encode_pixels_t *arguments) {
     uform::run_verb<uform::check_image_encode_pixels, uform::image_encode_pixels>(arguments);
 }
 void uform_video_encode(uform_video_encode_t *arguments) {
-    uform::refuse_verb(arguments, "this build encodes text and pictures alone");
+    uform::run_verb<uform::check_video_encode, uform::video_encode>(arguments);
 }
 void uform_audio_encode(uform_audio_encode_t *arguments) {
     uform::run_verb<uform::check_audio_encode, uform::audio_encode>(arguments);

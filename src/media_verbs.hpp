@@ -1,13 +1,23 @@
 /**
  *  @file media_verbs.hpp
- *  @brief What the verbs of every medium do once their items are measured: claim, encode, answer.
+ *  @brief What the verbs of every medium do alike: refuse files, and once their items are measured claim, encode, answer.
  */
 #pragma once
 #include <uform/encoder/media_encode.hpp>
+#include <uform/utilities/inputs.hpp>
 
 #include "surfaces.hpp"
 
 namespace uform {
+
+/** Refuses files, and outputs, that no verb over files takes. */
+template <typename call_>
+failure_t check_files(call_ const &call) noexcept {
+    if (failure_t const failure = check_tape<"files">(call.files, call.count, uform_scalar_u8_k)) return failure;
+    if (failure_t const failure = check_surfaces(call)) return failure;
+    return check_inputs(call.arena, {input_of("files.data", call.files, call.count),
+                                     offsets_of("files.offsets", call.files.offsets, call.count)});
+}
 
 /** `items` knows the grids of the call's items and fills their tokens. */
 template <typename call_, typename items_>

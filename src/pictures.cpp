@@ -4,6 +4,8 @@
  */
 #include "pictures.hpp"
 
+#include "cells.hpp"
+
 namespace uform {
 namespace {
 
@@ -11,50 +13,10 @@ failure_t out_of_memory() noexcept {
     return fail(uform_status_out_of_memory_k, "memory for decoding a picture is out");
 }
 
-/**
- *  Where a cell's first value lies among the patches: the sum of an offset for its row in the file and one for its
- *  column. Of an upright picture the row decides how far down it lies; of one that was turned, how far across.
- */
-class placement_t {
-    image_entry_t entry_;
-    token_grid_t grid_;
-    orientation_t orientation_;
-
-  public:
-    placement_t(image_entry_t entry, token_grid_t grid, orientation_t orientation) noexcept
-        : entry_(entry), grid_(grid), orientation_(orientation) {}
-
-    std::size_t stored_rows() const noexcept { return orientation_.transposes() ? across() : down(); }
-    std::size_t stored_columns() const noexcept { return orientation_.transposes() ? down() : across(); }
-    std::size_t of_row(std::size_t row) const noexcept {
-        bool const backwards = orientation_.number == 3 || orientation_.number == 4 || orientation_.number == 6 ||
-                               orientation_.number == 7;
-        std::size_t const at = backwards ? stored_rows() - 1 - row : row;
-        return orientation_.transposes() ? of_x(at) : of_y(at);
-    }
-    std::size_t of_column(std::size_t column) const noexcept {
-        bool const backwards = orientation_.number == 2 || orientation_.number == 3 || orientation_.number == 7 ||
-                               orientation_.number == 8;
-        std::size_t const at = backwards ? stored_columns() - 1 - column : column;
-        return orientation_.transposes() ? of_y(at) : of_x(at);
-    }
-
-  private:
-    std::size_t down() const noexcept { return grid_.rows * entry_.patch_side; }
-    std::size_t across() const noexcept { return grid_.columns * entry_.patch_side; }
-    std::size_t of_y(std::size_t y) const noexcept {
-        return y / entry_.patch_side * grid_.columns * entry_.token_values() +
-               y % entry_.patch_side * entry_.patch_side;
-    }
-    std::size_t of_x(std::size_t x) const noexcept {
-        return x / entry_.patch_side * entry_.token_values() + x % entry_.patch_side;
-    }
-};
-
 /** One picture on its way into patches [tokens, channel, row, column]. */
 class patch_writer_t {
     image_entry_t entry_;
-    placement_t placement_;
+    cells_t placed_;
     resampling_t shape_;
     resampler_t resampler_;
     buffer_t<std::size_t> columns_; // [stored columns]: offsets
@@ -64,10 +26,10 @@ class patch_writer_t {
   public:
     patch_writer_t(image_entry_t entry, image_header_t const &header, token_grid_t grid, std::size_t tokens,
                    bf16_t *patches) noexcept
-        : entry_(entry), placement_(entry, grid, header.orientation), patches_(patches),
+        : entry_(entry), placed_(entry, grid, header.orientation), patches_(patches),
           limit_(tokens * entry.token_values()) {
         shape_.width = header.width, shape_.height = header.height, shape_.channels = header.channels;
-        shape_.columns = placement_.stored_columns(), shape_.rows = placement_.stored_rows();
+        shape_.columns = placed_.stored_columns(), shape_.rows = placed_.stored_rows();
     }
     /** Rows may come at the smallest scale that leaves two of their pixels to a cell, either way. */
     std::size_t reduce() noexcept {
@@ -78,7 +40,7 @@ class patch_writer_t {
     }
     [[nodiscard]] bool start() noexcept {
         if (!columns_.resize(shape_.columns)) return false;
-        for (std::size_t column = 0; column < shape_.columns; ++column) columns_[column] = placement_.of_column(column);
+        for (std::size_t column = 0; column < shape_.columns; ++column) columns_[column] = placed_.of_column(column);
         return resampler_.start(shape_, {[](void *self, std::size_t row, double const *values) noexcept {
                                              static_cast<patch_writer_t *>(self)->place(row, values);
                                          },
@@ -88,7 +50,7 @@ class patch_writer_t {
 
   private:
     void place(std::size_t row, double const *values) noexcept {
-        std::size_t const from = placement_.of_row(row), plane = entry_.patch_side * entry_.patch_side;
+        std::size_t const from = placed_.of_row(row), plane = entry_.patch_side * entry_.patch_side;
         bf16_t const opaque = round_to_bf16(1.0f);
         for (std::size_t column = 0; column < shape_.columns; ++column, values += shape_.channels) {
             std::size_t const at = from + columns_[column];

@@ -187,7 +187,7 @@ failure_t container_t::read(AVPacket *&packet) noexcept {
         if (packet_->size) break;
     }
     last_ = packet_->duration, heard_ += last_;
-    packet = packet_;
+    packet = packet_, shown_ += !(packet_->flags & AV_PKT_FLAG_DISCARD);
     return {};
 }
 
@@ -224,7 +224,12 @@ failure_t decoder_t::start(AVStream const &stream, uform_limits_t const &limits)
     std::uint64_t const pixels = limits.max_frame_pixels ? limits.max_frame_pixels : default_frame_pixels_k;
     context_->pkt_timebase = stream.time_base;
     context_->thread_count = 1, context_->flags |= AV_CODEC_FLAG_BITEXACT;
+    // Of an H.264 stream that does not tell how far its frames are out of order, the most is assumed, not the least seen.
+    if (id == AV_CODEC_ID_H264) context_->strict_std_compliance = FF_COMPLIANCE_STRICT;
     context_->err_recognition = AV_EF_CRCCHECK | AV_EF_BITSTREAM | AV_EF_BUFFER | AV_EF_EXPLODE;
+    // H.264's decoder marks what it repaired. Told to give up instead, it gives up on clips cut between two key frames
+    // too, whose first frames let go of others that are not there, which costs no pixel.
+    if (id == AV_CODEC_ID_H264) context_->err_recognition &= ~AV_EF_EXPLODE;
     context_->max_pixels = std::int64_t(std::min<std::uint64_t>(pixels, INT64_MAX));
     context_->max_samples = frame_samples_k;
     int const code = avcodec_open2(context_, codec, nullptr);

@@ -60,6 +60,7 @@ class container_t {
     AVFormatContext *context_ = nullptr;
     AVPacket *packet_ = nullptr;
     AVStream *stream_ = nullptr; // the one that is read
+    std::size_t shown_ = 0;      // packets of it so far, without those that an edit list hides
     std::int64_t heard_ = 0;     // how long its packets are, in its units
     std::int64_t last_ = 0;      // how long its last packet is
 
@@ -81,6 +82,8 @@ class container_t {
     AVFormatContext &context() const noexcept { return *context_; }
     /** The next packet of the picked stream, until the next call; null at the end. */
     failure_t read(AVPacket *&packet) noexcept;
+    /** How many packets so far are shown: an edit list may hide what others are decoded from. */
+    std::size_t shown_packets() const noexcept { return shown_; }
     /** Refuses what FFmpeg read but passed over. Once enough is read. */
     failure_t check_read() const noexcept;
     /** A failure of FFmpeg's, in our words. */

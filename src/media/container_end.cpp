@@ -3,12 +3,13 @@
  *  @brief Whether a file ends before its container says it does, and whether Ogg's pages are what was written.
  *
  *  Demuxers end quietly where a file does, and half a download would be a shorter recording. Lengths that tell it are
- *  that of a Matroska's segment, those of the boxes that an MP4 is a row of, and those of an Ogg's pages, whose number
+ *  those of a Matroska's elements and of an MP4's boxes, which boxes.cpp walks, and those of an Ogg's pages, whose number
  *  nobody knows. FLAC and MP3 are judged as they are decoded; what a WAV tells is not to be trusted. FFmpeg drops pages
  *  whose checksum is wrong, a second of sound each, and goes on.
  */
 #include <array>
 
+#include "boxes.hpp"
 #include "container.hpp"
 
 namespace uform {
@@ -20,40 +21,6 @@ std::uint64_t number(file_t file, std::size_t at, std::size_t bytes) noexcept {
     std::uint64_t value = 0;
     for (std::size_t i = 0; i < bytes; ++i) value = value << 8 | file[at + i];
     return value;
-}
-
-/** Boxes are their length, their type and their content; length 1 is told in 64 bits behind the type, 0 is the rest. */
-bool is_cut_mov(file_t file) noexcept {
-    for (std::size_t at = 0; file.size() - at >= 8;) {
-        std::uint64_t length = number(file, at, 4);
-        if (length == 0) return false;
-        if (length == 1) {
-            if (file.size() - at < 16) return true;
-            length = number(file, at + 8, 8);
-        }
-        if (length < 8) return false; // no length at all: the demuxer's to refuse
-        if (length > file.size() - at) return true;
-        at += std::size_t(length);
-    }
-    return false;
-}
-
-/** An element's length: as many bytes as its first one has leading zeros, and one; all ones mean that nobody knew. */
-bool is_cut_matroska(file_t file) noexcept {
-    std::size_t at = 0;
-    for (std::uint64_t const id : {0x1a45dfa3u, 0x18538067u}) { // header, segment
-        if (file.size() - at < 5) return true;
-        if (number(file, at, 4) != id) return false;
-        std::size_t bytes = 1;
-        while (bytes < 8 && !(file[at + 4] & 0x80 >> (bytes - 1))) ++bytes;
-        if (file.size() - at < 4 + bytes) return true;
-        std::uint64_t const most = (std::uint64_t(1) << 7 * bytes) - 1, length = number(file, at + 4, bytes) & most;
-        at += 4 + bytes;
-        if (length == most) return false;
-        if (length > file.size() - at) return true;
-        at += std::size_t(length);
-    }
-    return false;
 }
 
 constexpr std::size_t page_header_k = 27; // bytes, the last of which counts the lengths behind it
@@ -100,9 +67,9 @@ std::uint32_t checksum(file_t page) noexcept {
 } // namespace
 
 bool is_cut_short(file_t file, container_format_t format) noexcept {
-    if (format == container_format_t::mov_k) return is_cut_mov(file);
+    if (format == container_format_t::mov_k) return !are_boxes_whole(file);
     if (format == container_format_t::ogg_k) return is_cut_ogg(file);
-    return format == container_format_t::matroska_k && is_cut_matroska(file);
+    return format == container_format_t::matroska_k && !are_elements_whole(file);
 }
 
 bool are_pages_whole(file_t file, std::size_t first_bytes) noexcept {

@@ -48,6 +48,8 @@ class resampler_t {
   public:
     /** False where memory is out. */
     [[nodiscard]] bool start(resampling_t const &shape, cell_sink_t sink) noexcept;
+    /** The next picture, of the same shape, once the last row of the one before is in. */
+    void restart() noexcept { taken_ = 0; }
     /** The next row from the top. */
     void take(std::uint8_t const *row) noexcept;
 

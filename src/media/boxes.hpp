@@ -1,0 +1,15 @@
+/**
+ *  @file boxes.hpp
+ *  @brief Whether an MP4 or a WebM is all there, without a library.
+ */
+#pragma once
+#include <uform/media/file.hpp>
+
+namespace uform {
+
+/** True where every outermost box of an MP4 has all the bytes it says it has. */
+bool are_boxes_whole(file_t file) noexcept;
+/** True where every element of a WebM has, down to the parts of its clusters. */
+bool are_elements_whole(file_t file) noexcept;
+
+} // namespace uform
