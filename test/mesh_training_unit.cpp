@@ -263,6 +263,43 @@ TEST(mesh_training_roles, DISABLED_train) {
     std::ofstream(std::filesystem::path(role.folder) / ("vectors-" + std::to_string(role.index))) << record.vectors;
 }
 
+/** Process 1's first file is damaged when the first step decodes it; the step then is taken again. */
+TEST(mesh_training_roles, DISABLED_decode) {
+    role_t const role;
+    mesh_options_t options;
+    options.index = role.index, options.count = role.count, options.directory = role.folder, options.job = "decode";
+    mesh_t mesh;
+    ASSERT_FALSE(mesh.join(options));
+    executor_t executor;
+    trainer_t trainer;
+    ASSERT_FALSE(trainer.start(options_of(uform_objective_joint_k, media_terms_k), uform_cpu_class_serial_k, executor));
+    ASSERT_FALSE(trainer.meet(mesh));
+    share_t const share(groups_of("6,6", role.index), media_terms_k);
+    share_t::scored_t scored;
+    step_items_t items = share.items(scored, true);
+    token_source_t const source = items.source;
+    if (role.index == 1)
+        items.source.fill = [](void *, std::size_t, std::size_t, bf16_t *) noexcept {
+            return fail(uform_status_malformed_k, "the file is damaged");
+        };
+    uform_trainer_step_stats_t stats {};
+    failure_t const failure = trainer.step(items, executor, &stats);
+    role.say(uform_status_name(failure.status) + std::string(" | ") + failure.message + " | " + failure.detail +
+             (failure.item == failure_t::no_item_k ? "" : " | item " + std::to_string(failure.item)));
+    items.source = source;
+    EXPECT_FALSE(trainer.step(items, executor, &stats));
+    EXPECT_EQ(stats.step, 1u);
+}
+TEST(mesh_training, a_damaged_file_fails_the_step_in_all) {
+    if (transport_t().open().status == uform_status_unsupported_k) GTEST_SKIP() << "UCX is not there: libucx-dev";
+    folder_t folder;
+    processes_t processes(folder.path, 2);
+    processes.start_all("decode");
+    processes.expect_all_pass();
+    EXPECT_EQ(processes.said(1), "malformed | the file is damaged |  | item 0\n"); // of the seventh group, a recording
+    EXPECT_NE(processes.said(0).find("rank 1: the file is damaged"), std::string::npos) << processes.said(0);
+}
+
 /** Trains in as many processes as there are shares, which must end with equal bits; answers their record. */
 record_t train_together(std::string const &shares, uform_objective_t objective, int terms, std::size_t steps,
                         record_t const &like) {
