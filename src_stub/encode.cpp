@@ -4,11 +4,16 @@
  */
 #include <uform/encode.h>
 
+#include <algorithm>
+#include <cmath>
+#include <span>
+
 #include "arguments.hpp"
 #include "call.hpp"
 #include "inputs.hpp"
 #include "model.hpp"
 #include "pictures.hpp"
+#include "recordings.hpp"
 #include "rows.hpp"
 #include "score.hpp"
 
@@ -54,6 +59,14 @@ struct surface_t {
     }
 };
 
+/** Tokens of an item, and whether it held more than they stand for. */
+struct counted_t {
+    std::size_t tokens;
+    bool is_cut;
+
+    counted_t(std::size_t tokens, bool is_cut = false) : tokens(tokens), is_cut(is_cut) {}
+};
+
 /** Lands rows hashed from each item's bytes; `tokens(i)` tells how many it has before the context cuts them, and
  *  `shown(i)` the bytes that count. */
 template <typename call_, typename tokens_, typename shown_>
@@ -63,9 +76,9 @@ void encode(call_ const &call, tokens_ const &tokens_of, shown_ const &shown) {
     auto *const offsets = reinterpret_cast<std::size_t *>(call.arena->claim((call.count + 1) * sizeof(std::size_t)));
     std::size_t truncated = 0;
     for (std::size_t i = 0; i < call.count; ++i) {
-        std::size_t const tokens = tokens_of(i);
-        truncated += tokens > sizes.context;
-        offsets[i + 1] = offsets[i] + std::clamp<std::size_t>(tokens, 1, sizes.context); // an empty text is one PAD
+        counted_t const counted = tokens_of(i);
+        truncated += counted.is_cut || counted.tokens > sizes.context;
+        offsets[i + 1] = offsets[i] + std::clamp<std::size_t>(counted.tokens, 1, sizes.context); // an empty text is one PAD
     }
     std::size_t const tokens = offsets[call.count];
     std::size_t const columns = call.dimensions ? call.dimensions : sizes.hidden;
@@ -142,6 +155,61 @@ void image_encode_pixels(uform_image_encode_pixels_t const &call) {
     encode(call, patches, [&](std::size_t i) { return item_of(call.pixels, i); });
 }
 
+template <typename call_>
+void check_audio_entry(call_ const &call) {
+    if (!call.model->sizes.audio.chunk_samples)
+        unsupported("the model has no audio entry, so it encodes no recordings");
+}
+void check_audio_encode(uform_audio_encode_t const &call) {
+    check_audio_entry(call);
+    check_tape(UFORM_STUB_FIELD("files"), call.files, call.count, uform_scalar_u8_k);
+    check_surfaces(call);
+    check_inputs(call.arena, {input_of("files.data", call.files, call.count),
+                              offsets_of("files.offsets", call.files.offsets, call.count)});
+}
+void check_audio_encode_samples(uform_audio_encode_samples_t const &call) {
+    check_audio_entry(call);
+    check_tape(UFORM_STUB_FIELD("samples"), call.samples, call.count, uform_scalar_f32_k);
+    if (call.sample_rate > std::size_t(1) << 20) refuse("sample_rate must be at most 2^20");
+    check_surfaces(call);
+    check_inputs(call.arena, {input_of("samples.data", call.samples, call.count),
+                              offsets_of("samples.offsets", call.samples.offsets, call.count)});
+}
+
+std::span<float const> samples_of(uform_tape_view_t const &view, std::size_t i) noexcept {
+    if (!view.data) return {};
+    return {static_cast<float const *>(view.data) + view.offsets[i], view.offsets[i + 1] - view.offsets[i]};
+}
+
+/** Rows of recordings: 512 chunks of each at most, and of one without samples an empty text's. */
+template <typename call_, typename bytes_>
+void encode_recordings(call_ const &call, std::vector<std::size_t> const &chunks, bytes_ const &bytes) {
+    encode(
+        call, [&](std::size_t i) { return counted_t(std::min<std::size_t>(chunks[i], 512), chunks[i] > 512); },
+        [&](std::size_t i) { return chunks[i] ? bytes(i) : std::string_view(); });
+}
+void audio_encode(uform_audio_encode_t const &call) {
+    std::vector<std::size_t> chunks;
+    auto const file = [&](std::size_t i) { return item_of(call.files, i); };
+    for (std::size_t i = 0; i < call.count; ++i)
+        chunks.push_back(chunks_of(read_length(file(i), call.limits, i), call.model->sizes.audio));
+    encode_recordings(call, chunks, file);
+}
+void audio_encode_samples(uform_audio_encode_samples_t const &call) {
+    uform_audio_shape_t const &shape = call.model->sizes.audio;
+    std::vector<std::size_t> chunks;
+    auto const samples = [&](std::size_t i) { return samples_of(call.samples, i); };
+    for (std::size_t i = 0; i < call.count; ++i) {
+        std::span<float const> const values = samples(i);
+        if (std::any_of(values.begin(), values.end(), [](float x) { return !std::isfinite(x); }))
+            fail(uform_status_malformed_k, "a sample is NaN or infinite", {}, i);
+        chunks.push_back(chunks_of({values.size(), call.sample_rate ? call.sample_rate : shape.sample_rate}, shape));
+    }
+    encode_recordings(call, chunks, [&](std::size_t i) {
+        return std::string_view(reinterpret_cast<char const *>(samples(i).data()), samples(i).size() * sizeof(float));
+    });
+}
+
 } // namespace
 } // namespace uform_stub
 
@@ -155,8 +223,10 @@ void uform_image_encode_pixels(uform_image_encode_pixels_t *arguments) {
     run_verb<check_image_encode_pixels, image_encode_pixels>(arguments);
 }
 void uform_video_encode(uform_video_encode_t *arguments) { refuse_verb(arguments, no_entry_k); }
-void uform_audio_encode(uform_audio_encode_t *arguments) { refuse_verb(arguments, no_entry_k); }
-void uform_audio_encode_samples(uform_audio_encode_samples_t *arguments) { refuse_verb(arguments, no_entry_k); }
+void uform_audio_encode(uform_audio_encode_t *arguments) { run_verb<check_audio_encode, audio_encode>(arguments); }
+void uform_audio_encode_samples(uform_audio_encode_samples_t *arguments) {
+    run_verb<check_audio_encode_samples, audio_encode_samples>(arguments);
+}
 void uform_text_choose(uform_text_choose_t *arguments) { run_verb<check_text_choose, text_choose>(arguments); }
 void uform_rerank(uform_rerank_t *arguments) { run_verb<check_rerank, rerank>(arguments); }
 

@@ -65,6 +65,14 @@ struct checkpoint_t {
         return *this;
     }
 
+    checkpoint_t &with_audio(std::size_t chunk = 320, std::size_t rate = 16000) {
+        tensors.push_back({"audio.projection.weight", "BF16", {128, chunk}});
+        tensors.push_back({"audio.projection.bias", "BF16", {128}});
+        tensors.push_back({"audio.mask", "BF16", {128}});
+        metadata["audio.chunk_samples"] = std::to_string(chunk), metadata["audio.sample_rate"] = std::to_string(rate);
+        return *this;
+    }
+
     tensor_t &operator[](std::string const &name) {
         for (tensor_t &tensor : tensors)
             if (tensor.name == name) return tensor;

@@ -1,6 +1,6 @@
 /**
  *  @file media.cpp
- *  @brief Verbs this version does not have, and those over pictures with a model of texts alone: all say so.
+ *  @brief Verbs this version does not have, and those over media with a model of texts alone: all say so.
  */
 #include "encoding.hpp"
 
