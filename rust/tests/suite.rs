@@ -8,6 +8,8 @@ mod deferred;
 mod golden;
 #[path = "suite/lifetimes.rs"]
 mod lifetimes;
+#[path = "suite/media.rs"]
+mod media;
 #[path = "suite/reference.rs"]
 mod reference;
 #[path = "suite/statuses.rs"]

@@ -34,14 +34,14 @@ impl From<BF16> for f32 {
 
 impl From<F16> for f32 {
     fn from(value: F16) -> f32 {
-        let (exponent, fraction) = (i32::from(value.0 >> 10 & 31), f32::from(value.0 & 1023));
-        let magnitude = match exponent {
-            0 => fraction * 2f32.powi(-24),
-            31 if fraction == 0.0 => f32::INFINITY,
-            31 => f32::NAN,
-            _ => (1024.0 + fraction) * 2f32.powi(exponent - 25),
-        };
-        if value.0 >> 15 == 1 { -magnitude } else { magnitude }
+        let (sign, exponent) = (u32::from(value.0 & 0x8000) << 16, u32::from(value.0 >> 10 & 31));
+        let fraction = u32::from(value.0 & 1023) << 13;
+        match exponent {
+            // Steps of 2^-24, which f32 holds as normal numbers.
+            0 => f32::from_bits(sign | (f32::from(value.0 & 1023) / 16_777_216.0).to_bits()),
+            31 => f32::from_bits(sign | 0x7f80_0000 | fraction),
+            _ => f32::from_bits(sign | (exponent + 112) << 23 | fraction),
+        }
     }
 }
 
@@ -63,7 +63,10 @@ mod tests {
     fn halves_widen() {
         assert_eq!(f32::from(BF16(0x3f80)), 1.0);
         assert_eq!(f32::from(BF16(0xc040)), -3.0);
-        for (bits, value) in [(0x3c00, 1.0), (0xc000, -2.0), (0x0001, 2f32.powi(-24)), (0x7bff, 65504.0), (0, 0.0)] {
+        let smallest = 1.0 / 16_777_216.0;
+        for (bits, value) in
+            [(0x3c00, 1.0), (0xc000, -2.0), (1, smallest), (0x7bff, 65504.0), (0, 0.0), (0x83ff, -1023.0 * smallest)]
+        {
             assert_eq!(f32::from(F16(bits)), value);
         }
         assert_eq!(f32::from(F16(0xfc00)), f32::NEG_INFINITY);
