@@ -9,7 +9,7 @@ use crate::types::{Element, Result, Status, refuse};
 #[diagnostic::on_unimplemented(
     message = "a deferred receiver needs owned inputs",
     label = "`{T}` is borrowed, and the library reads it after the verb returned",
-    note = "give items in a `Vec` or an array of owned or `'static` values, a tape as `(Vec<_>, Vec<usize>)`, a query's vectors as `(Vec<_>, columns)`"
+    note = "give items in a `Vec` or an array of owned or `'static` values, or a tape as `(Vec<_>, Vec<usize>)`"
 )]
 ///
 /// # Safety
@@ -25,7 +25,7 @@ pub unsafe trait Accepts<T> {}
 #[diagnostic::on_unimplemented(
     message = "a deferred receiver needs owned inputs",
     label = "`{Self}` is borrowed, and the library reads it after the verb returned",
-    note = "give items in a `Vec` or an array of owned or `'static` values, a tape as `(Vec<_>, Vec<usize>)`, a query's vectors as `(Vec<_>, columns)`"
+    note = "give items in a `Vec` or an array of owned or `'static` values, or a tape as `(Vec<_>, Vec<usize>)`"
 )]
 pub unsafe trait Owned {}
 

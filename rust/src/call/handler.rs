@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use crate::sys;
 
 /// A handler of a call's progress, told how much is completed of how much; `Break` stops the call, which then fails as
-/// [`Status::Cancelled`]. Any thread of the executor's may call it, one at a time.
+/// [`Status::Cancelled`](crate::Status::Cancelled). Any thread of the executor's may call it, one at a time.
 pub type Progress<'c> = &'c mut (dyn FnMut(usize, usize) -> ControlFlow<()> + Send + 'c);
 
 type Panic = Box<dyn Any + Send>;

@@ -22,7 +22,8 @@ pub trait Receiver: sealed::Sealed {
     fn run<C: Call>(&self, call: C, progress: Option<Progress<'_>>) -> Result<Self::Answer<C::Output>>;
 }
 
-/// A receiver whose verbs block on an executor, and fail as [`Status::Contended`] while another call holds it.
+/// A receiver whose verbs block on an executor, and fail as [`Contended`](crate::Status::Contended) while another call
+/// holds it.
 #[derive(Debug)]
 pub struct On<'r, R> {
     pub(crate) receiver: &'r R,

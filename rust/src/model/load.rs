@@ -214,7 +214,9 @@ loads! {
         devices_count: config.devices.len(),
     }
     /// Loads a checkpoint's bytes onto GPUs: `uform_model_load_vram_buffer`.
-    load_vram_buffer(ModelLoadVramBufferConfig) = uform_model_load_vram_buffer, uform_model_load_vram_buffer_t |config| {
+    load_vram_buffer(ModelLoadVramBufferConfig) = uform_model_load_vram_buffer,
+        uform_model_load_vram_buffer_t |config|
+    {
         buffer: bytes_of(&config.buffer),
         gpu_class: or_zero!(config.gpu_class),
         devices: pointer_or_null(config.devices),

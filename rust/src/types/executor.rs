@@ -46,7 +46,8 @@ impl Executor {
         Ok(Self::of(executor, false))
     }
 
-    /// Opens one stream per GPU: `uform_executor_for_vram`, [`Status::Unsupported`] without a GPU vendor.
+    /// Opens one stream per GPU: `uform_executor_for_vram`. Without a GPU vendor it is
+    /// [`Unsupported`](crate::Status::Unsupported).
     ///
     /// # Safety
     ///
@@ -79,7 +80,8 @@ impl Executor {
         Ok(Self::of(executor, true))
     }
 
-    /// Would borrow a pool's threads: `uform_executor_on_pool`, always [`Status::Unsupported`] for now.
+    /// Would borrow a pool's threads: `uform_executor_on_pool`. For now it is always
+    /// [`Unsupported`](crate::Status::Unsupported).
     ///
     /// # Safety
     ///

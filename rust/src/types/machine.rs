@@ -12,7 +12,7 @@ pub struct Capabilities {
     pub cpu_class: CPUClass,
     /// How many GPUs [`gpu_devices`] answers.
     pub gpu_devices: usize,
-    /// What zero `threads` of [`Executor::for_ram`] resolve to.
+    /// What zero `threads` of [`for_ram`](crate::Executor::for_ram) resolve to.
     pub threads: usize,
     cpu_classes_built: u64,
     cpu_classes: u64,
