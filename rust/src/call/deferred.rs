@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use super::handler::{Handler, Progress};
 use super::{Call, Place};
 use crate::sys;
-use crate::types::{Error, Executor, Result, Status};
+use crate::types::{Error, Executor, Result, Status, refuse};
 
 /// What a deferred call needs in place until it is final.
 struct State<C: ?Sized> {
@@ -89,9 +89,19 @@ impl<'r, T> Deferred<'r, T> {
         self.finish()
     }
 
+    /// Whether a call that is waited for is not final, and so never will be: the library says of one whose threads
+    /// stayed in the process that forked this one that it is over, but nobody writes its outcome.
+    fn is_torn_by_fork(&self) -> bool {
+        unsafe { (&raw const (*self.outcome()).status).read() == sys::uform_status_deferred_k }
+    }
+
     /// Takes what a final call left behind.
     fn finish(self) -> Result<T> {
         let this = ManuallyDrop::new(self);
+        if this.is_torn_by_fork() {
+            // All of it may be half written: it is leaked.
+            return Err(refuse(Status::Unsupported, "the call was left behind in the process that forked"));
+        }
         let mut state = unsafe { Box::from_raw(this.state.as_ptr()) };
         if let Some(panic) = state.handler.get_mut().panic.take() {
             drop(state);
@@ -108,6 +118,9 @@ impl<'r, T> Deferred<'r, T> {
 impl<T> Drop for Deferred<'_, T> {
     fn drop(&mut self) {
         unsafe { sys::uform_outcome_wait(self.outcome()) };
+        if self.is_torn_by_fork() {
+            return;
+        }
         let mut state = unsafe { Box::from_raw(self.state.as_ptr()) };
         let panic = state.handler.get_mut().panic.take();
         drop(state);
