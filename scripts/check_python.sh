@@ -37,8 +37,8 @@ check() {
     local folder=build/python/$version-$1 stub=0 define=OFF
     if [ "$1" = stub ]; then stub=1 define=ON; fi
     "$folder/bin/pip" install --quiet --disable-pip-version-check --no-build-isolation --no-deps . \
-        -C build-dir="build/python/$version-$1-objects" -C cmake.define.UFORM_BUILD_STUB=$define \
-        -C cmake.define.UFORM_LIBRARY_DIR="$2" >"$folder/log" 2>&1 || { cat "$folder/log" >&2; exit 1; }
+        --config-settings=build-dir="build/python/$version-$1-objects" --config-settings=cmake.define.UFORM_BUILD_STUB=$define \
+        --config-settings=cmake.define.UFORM_LIBRARY_DIR="$2" >"$folder/log" 2>&1 || { cat "$folder/log" >&2; exit 1; }
     printf -- '-- %s, %s\n' "$("$folder/bin/python" --version)" "$1"
     env -u PYTHONPATH UFORM_TEST_STUB=$stub ${3:-} "$folder/bin/python" -m pytest -q -rs -p no:cacheprovider python/test
 }

@@ -4,7 +4,8 @@
 #   (nothing)     release, then the Python binding and the Rust crate, then AArch64 under emulation, then the threaded
 #                 tests under ThreadSanitizer, then the whole suite under ASan and UBSan
 #   --sanitize    the two sanitized runs alone
-#   --all         also what takes long: the learning checks, a run under Slurm, a minute of fuzzing each target, a minute of stress
+#   --all         also what takes long: the learning checks, a run under Slurm, the
+#                 Python package as it is published, a minute of fuzzing each target, a minute of stress
 # The whole suite runs last, so that the output closes on ctest's own summary of all engine tests, not of a part.
 set -euo pipefail
 
@@ -62,6 +63,7 @@ if [ "$with_long" = yes ]; then
     scripts/check_learning.sh
     scripts/check_convergence.sh
     scripts/check_slurm.sh
+    scripts/check_package.sh
     scripts/check_fuzz.sh 60
 fi
 

@@ -65,10 +65,8 @@ failure_t step_media_t::measure(uform_trainer_step_t const &call, model_options_
     };
     pictures_.emplace(model.image, files_of(medium_t::image_k));
     failure_t failure = measure_files(medium_t::image_k, *pictures_, call.limits, executor);
-    if (!failure)
-        failure = refuse_undecoded(chosen_[index_of(medium_t::video_k)], "this build reads no clips");
-    if (!failure)
-        failure = refuse_undecoded(chosen_[index_of(medium_t::audio_k)], "this build reads no recordings");
+    if (!failure) failure = refuse_undecoded(chosen_[index_of(medium_t::video_k)], "this build reads no clips");
+    if (!failure) failure = refuse_undecoded(chosen_[index_of(medium_t::audio_k)], "this build reads no recordings");
     if (failure) return failure;
     items.modalities = {modalities_, call.count}, items.grids = {grids_, call.count};
     items.source = {[](void *self, std::size_t item, std::size_t tokens, bf16_t *values) noexcept {

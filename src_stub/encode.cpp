@@ -10,6 +10,7 @@
 
 #include "arguments.hpp"
 #include "call.hpp"
+#include "clips.hpp"
 #include "inputs.hpp"
 #include "model.hpp"
 #include "pictures.hpp"
@@ -20,7 +21,6 @@
 namespace uform_stub {
 namespace {
 
-constexpr char const no_entry_k[] = "this build encodes text and pictures alone";
 
 /** What every encode verb refuses of its outputs. */
 template <typename call_>
@@ -155,6 +155,22 @@ void image_encode_pixels(uform_image_encode_pixels_t const &call) {
     encode(call, patches, [&](std::size_t i) { return item_of(call.pixels, i); });
 }
 
+void check_video_encode(uform_video_encode_t const &call) {
+    if (!call.model->sizes.video.patch_side) unsupported("the model has no video entry, so it encodes no clips");
+    check_tape(UFORM_STUB_FIELD("files"), call.files, call.count, uform_scalar_u8_k);
+    check_surfaces(call);
+    check_inputs(call.arena, {input_of("files.data", call.files, call.count),
+                              offsets_of("files.offsets", call.files.offsets, call.count)});
+}
+void video_encode(uform_video_encode_t const &call) {
+    std::vector<tubes_t> tubes;
+    for (std::size_t i = 0; i < call.count; ++i)
+        tubes.push_back(tubes_of(read_clip(item_of(call.files, i), call.limits, i), call.model->sizes.video));
+    encode(
+        call, [&](std::size_t i) { return counted_t(tubes[i].tokens, tubes[i].is_cut); },
+        [&](std::size_t i) { return item_of(call.files, i); });
+}
+
 template <typename call_>
 void check_audio_entry(call_ const &call) {
     if (!call.model->sizes.audio.chunk_samples)
@@ -222,7 +238,7 @@ void uform_image_encode(uform_image_encode_t *arguments) { run_verb<check_image_
 void uform_image_encode_pixels(uform_image_encode_pixels_t *arguments) {
     run_verb<check_image_encode_pixels, image_encode_pixels>(arguments);
 }
-void uform_video_encode(uform_video_encode_t *arguments) { refuse_verb(arguments, no_entry_k); }
+void uform_video_encode(uform_video_encode_t *arguments) { run_verb<check_video_encode, video_encode>(arguments); }
 void uform_audio_encode(uform_audio_encode_t *arguments) { run_verb<check_audio_encode, audio_encode>(arguments); }
 void uform_audio_encode_samples(uform_audio_encode_samples_t *arguments) {
     run_verb<check_audio_encode_samples, audio_encode_samples>(arguments);

@@ -86,12 +86,12 @@ sides_t read_sides(std::string_view file, uform_limits_t const &limits, std::siz
     return *sides;
 }
 
-std::size_t patches_of(sides_t sides, std::size_t patch_side) noexcept {
-    std::size_t const square = 512 * sides.height / sides.width;
+std::size_t patches_of(sides_t sides, std::size_t patch_side, std::size_t most) noexcept {
+    std::size_t const square = most * sides.height / sides.width;
     std::size_t rows = 1;
-    while (rows < 512 && (rows + 1) * (rows + 1) <= square) ++rows;
+    while (rows < most && (rows + 1) * (rows + 1) <= square) ++rows;
     rows = std::min(rows, (sides.height + patch_side - 1) / patch_side);
-    return rows * std::min(512 / rows, (sides.width + patch_side - 1) / patch_side);
+    return rows * std::min(most / rows, (sides.width + patch_side - 1) / patch_side);
 }
 
 } // namespace uform_stub

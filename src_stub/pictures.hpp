@@ -19,6 +19,6 @@ struct sides_t {
 sides_t read_sides(std::string_view file, uform_limits_t const &limits, std::size_t item);
 
 /** Patches of the grid that a picture becomes. */
-std::size_t patches_of(sides_t sides, std::size_t patch_side) noexcept;
+std::size_t patches_of(sides_t sides, std::size_t patch_side, std::size_t most = 512) noexcept;
 
 } // namespace uform_stub

@@ -79,11 +79,16 @@ bool has_media(uform_trainer_step_t const &call) noexcept {
 }
 bool takes_part(uform_trainer_step_t const &call, options_t const &options, std::size_t i) noexcept {
     switch (call.modalities ? call.modalities[i] : uform_modality_text_k) {
-    case uform_modality_text_k: return true;
-    case uform_modality_image_k: return options.batch.image.patch_side;
-    case uform_modality_video_k: return options.batch.video.patch_side;
-    case uform_modality_audio_k: return options.batch.audio.chunk_samples;
-    default: return false;
+    case uform_modality_text_k:
+        return true;
+    case uform_modality_image_k:
+        return options.batch.image.patch_side;
+    case uform_modality_video_k:
+        return options.batch.video.patch_side;
+    case uform_modality_audio_k:
+        return options.batch.audio.chunk_samples;
+    default:
+        return false;
     }
 }
 
@@ -122,8 +127,9 @@ lengths_t lengths_of(uform_trainer_step_t const &call, options_t const &options)
     lengths_t lengths;
     for (std::size_t i = 0; i < call.count; ++i) {
         std::string_view const item = item_of(call.contents, i);
-        lengths.push_back(is_text(call, i) ? item.size()
-                                           : patches_of(read_sides(item, call.limits, i), options.batch.image.patch_side));
+        lengths.push_back(is_text(call, i)
+                              ? item.size()
+                              : patches_of(read_sides(item, call.limits, i), options.batch.image.patch_side));
     }
     return lengths;
 }

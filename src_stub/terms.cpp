@@ -33,11 +33,14 @@ struct terms_t {
         add("masking.random_fraction", masking.random_fraction);
         add("masking.text_weight", masking.text_weight);
         if (options.sizes.token_values[0])
-            add("masking.image_mask_ratio", masking.image_mask_ratio), add("masking.image_weight", masking.image_weight);
+            add("masking.image_mask_ratio", masking.image_mask_ratio),
+                add("masking.image_weight", masking.image_weight);
         if (options.sizes.token_values[1])
-            add("masking.video_mask_ratio", masking.video_mask_ratio), add("masking.video_weight", masking.video_weight);
+            add("masking.video_mask_ratio", masking.video_mask_ratio),
+                add("masking.video_weight", masking.video_weight);
         if (options.sizes.token_values[2])
-            add("masking.audio_mask_ratio", masking.audio_mask_ratio), add("masking.audio_weight", masking.audio_weight);
+            add("masking.audio_mask_ratio", masking.audio_mask_ratio),
+                add("masking.audio_weight", masking.audio_weight);
     }
 
     void add_contrastive(options_t const &options) {

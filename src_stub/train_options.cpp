@@ -118,8 +118,8 @@ void resolve_masking(uform_masking_t const &asked, uform_masking_t &resolved) {
     for (float uform_masking_t::*weight : {&uform_masking_t::text_weight, &uform_masking_t::image_weight,
                                            &uform_masking_t::video_weight, &uform_masking_t::audio_weight})
         resolved.*weight = or_default(asked.*weight, 1.0f);
-    for (float uform_masking_t::*ratio : {&uform_masking_t::image_mask_ratio, &uform_masking_t::video_mask_ratio,
-                                          &uform_masking_t::audio_mask_ratio})
+    for (float uform_masking_t::*ratio :
+         {&uform_masking_t::image_mask_ratio, &uform_masking_t::video_mask_ratio, &uform_masking_t::audio_mask_ratio})
         resolved.*ratio = or_default(asked.*ratio, 0.75f);
 }
 

@@ -112,7 +112,8 @@ struct run_of_t {
         auto const row = [&](std::size_t token) { return rotary.data() + token * head_width_k; };
         for (std::size_t text : {0, 10, 20}) turn_sequence(table, text == 0 ? 3 : text == 10 ? 2 : 3, row(text));
         turn_grid(table, token_grid_t {2, 3}, 6, row(3)), turn_grid(table, token_grid_t {1, 1}, 1, row(9));
-        turn_grid(table, token_grid_t {2, 2, 2, times_k}, 8, row(12)), turn_grid(table, token_grid_t {1, 2}, 2, row(23));
+        turn_grid(table, token_grid_t {2, 2, 2, times_k}, 8, row(12)),
+            turn_grid(table, token_grid_t {1, 2}, 2, row(23));
     }
 
     decoded_t<wide_> decoded(std::size_t medium) const {
@@ -134,13 +135,13 @@ struct run_of_t {
         for (std::size_t medium = 0; medium < media_k; ++medium) {
             media_weights_t<wide_> const &weights = tower.weights.media[medium];
             media_tensors_t<wide_ *> const &sums = gradients.media_sum[medium];
-            sum += scales_k[medium] *
-                   reconstruction_head(
-                       kit, lane,
-                       decoder_weights_t<wide_> {weights.reconstruction, weights.reconstruction_transposed,
-                                                 weights.reconstruction_bias},
-                       decoder_gradients_t<wide_> {sums.reconstruction, sums.reconstruction_bias}, decoded(medium),
-                       reconstruction(medium), d_states.data());
+            sum +=
+                scales_k[medium] *
+                reconstruction_head(kit, lane,
+                                    decoder_weights_t<wide_> {weights.reconstruction, weights.reconstruction_transposed,
+                                                              weights.reconstruction_bias},
+                                    decoder_gradients_t<wide_> {sums.reconstruction, sums.reconstruction_bias},
+                                    decoded(medium), reconstruction(medium), d_states.data());
         }
         if constexpr (std::is_same_v<wide_, double>)
             tower_backward(kit, lane, tower.weights, gradients, batch, residuals, states, d_states.data());
@@ -197,7 +198,8 @@ TEST(media_gradient, every_tensor_by_complex_step) {
     for (auto const &[offset, count] : problem.layout.tensors) {
         std::size_t const samples = std::min<std::size_t>(count, 5);
         for (std::size_t sample = 0; sample < samples; ++sample) {
-            std::size_t const i = offset + sample * (count / samples) + sample % std::max<std::size_t>(count / samples, 1);
+            std::size_t const i =
+                offset + sample * (count / samples) + sample % std::max<std::size_t>(count / samples, 1);
             parameters[i].imag(step_k);
             double const expected = run.loss(problem.projection, ignored.tower).imag() / step_k;
             parameters[i].imag(0);

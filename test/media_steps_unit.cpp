@@ -29,7 +29,8 @@ struct run_t : caller_t {
     uform_rows_t embeddings {};
     uform_rows_tape_t token_vectors {};
 
-    explicit run_t(uform_objective_t objective, std::size_t threads = 0, std::size_t columns = 512) : caller_t(threads) {
+    explicit run_t(uform_objective_t objective, std::size_t threads = 0, std::size_t columns = 512)
+        : caller_t(threads) {
         for (std::uint32_t i = 0; i < contents.count(); ++i) {
             modalities.push_back(i % 2 ? uform_modality_image_k : uform_modality_text_k);
             ids.push_back(i ^ 1), offsets.push_back(ids.size());
@@ -60,8 +61,9 @@ struct run_t : caller_t {
         return outcome.status == uform_status_success_k;
     }
     std::string saved(std::string const &path = "") {
-        std::string const name = (std::filesystem::temp_directory_path() /
-                                  ("uform-steps-" + std::to_string(::getpid()) + ".safetensors")).string();
+        std::string const name =
+            (std::filesystem::temp_directory_path() / ("uform-steps-" + std::to_string(::getpid()) + ".safetensors"))
+                .string();
         uform_trainer_save_t call {};
         uform_outcome_t told {};
         call.trainer = trainer, call.executor = executor, call.outcome = &told;
@@ -78,7 +80,8 @@ struct run_t : caller_t {
 TEST(media_steps, train_on_what_is_served) {
     run_t run(uform_objective_contrastive_k);
     std::string const path =
-        (std::filesystem::temp_directory_path() / ("uform-served-" + std::to_string(::getpid()) + ".safetensors")).string();
+        (std::filesystem::temp_directory_path() / ("uform-served-" + std::to_string(::getpid()) + ".safetensors"))
+            .string();
     run.saved(path);
     uform_trainer_step_t call = run.given();
     call.embeddings = &run.embeddings, call.token_vectors = &run.token_vectors, call.arena = run.arena;

@@ -43,9 +43,7 @@ item_t picture(std::size_t rows, std::size_t columns, std::uint64_t seed) {
 item_t clip(std::size_t rows, std::size_t columns, std::size_t layers, std::uint64_t seed) {
     return {uform_modality_video_k, "", {rows, columns, layers, times_k}, seed};
 }
-item_t recording(std::size_t chunks, std::uint64_t seed) {
-    return {uform_modality_audio_k, "", {1, 1, chunks}, seed};
-}
+item_t recording(std::size_t chunks, std::uint64_t seed) { return {uform_modality_audio_k, "", {1, 1, chunks}, seed}; }
 
 /** Items laid out as a trainer takes them. Item i attracts the one after it, pair by pair. */
 struct batch_t {
@@ -148,8 +146,8 @@ struct run_t {
 };
 
 std::vector<item_t> mixed_items() {
-    return {text("a red square"), picture(5, 6, 1),    text("two tones"), recording(9, 2), clip(2, 3, 3, 3),
-            text("it moves"),     picture(8, 8, 4),    picture(1, 1, 5),  text(""),        recording(0, 6),
+    return {text("a red square"), picture(5, 6, 1),   text("two tones"), recording(9, 2), clip(2, 3, 3, 3),
+            text("it moves"),     picture(8, 8, 4),   picture(1, 1, 5),  text(""),        recording(0, 6),
             clip(1, 1, 1, 7),     text("third, long")};
 }
 
@@ -166,13 +164,13 @@ TEST(media_training, counts_and_reports_every_medium) {
                       run.stats.masked_video_loss + run.stats.masked_audio_loss;
     EXPECT_NEAR(run.stats.loss, sum, 1e-5 * sum);
     for (char const *name : {"image", "video", "audio"})
-        for (char const *field : {".projection.weight", ".projection.bias", ".mask", ".reconstruction.weight",
-                                  ".reconstruction.bias"}) {
+        for (char const *field :
+             {".projection.weight", ".projection.bias", ".mask", ".reconstruction.weight", ".reconstruction.bias"}) {
             auto const &parameters = run.trainer.parameters();
             std::size_t const tensor = parameters.find(std::string(name) + field);
             float const *const gradient = parameters.gradient(tensor);
-            EXPECT_TRUE(std::any_of(gradient, gradient + parameters.specs()[tensor].elements(),
-                                    [](float x) { return x != 0; }))
+            EXPECT_TRUE(
+                std::any_of(gradient, gradient + parameters.specs()[tensor].elements(), [](float x) { return x != 0; }))
                 << name << field;
         }
 }
@@ -248,7 +246,8 @@ TEST(media_training, a_damaged_file_changes_nothing) {
 
 TEST(media_training, resuming_equals_never_stopping) {
     std::string const path =
-        (std::filesystem::temp_directory_path() / ("uform-media-" + std::to_string(::getpid()) + ".safetensors")).string();
+        (std::filesystem::temp_directory_path() / ("uform-media-" + std::to_string(::getpid()) + ".safetensors"))
+            .string();
     trainer_options_t const options = options_of(uform_objective_joint_k);
     batch_t batch(mixed_items(), options.model);
     run_t whole(options);
@@ -267,7 +266,8 @@ TEST(media_training, resuming_equals_never_stopping) {
     other = options, other.model.audio.chunk_samples = 40;
     ASSERT_FALSE(refused.start(other, uform_cpu_class_serial_k, rest.executor));
     EXPECT_STREQ(refused.resume(path, {}).detail, "audio.chunk_samples: saved 20, asked 40");
-    std::filesystem::remove(path), std::filesystem::remove(path.substr(0, path.size() - 12) + ".2.optimizer.safetensors");
+    std::filesystem::remove(path),
+        std::filesystem::remove(path.substr(0, path.size() - 12) + ".2.optimizer.safetensors");
 }
 
 /** A run's weights in double, for a tower of the serial kit that knows nothing of runs, chunks or trainers. */
@@ -288,7 +288,8 @@ struct definition_t {
                                         : double(widen(trainer.parameters().narrow(spec.index)[i]));
             bind_tensor<double const *, double const *>(masters, spec, wide.data(), wide.data());
         }
-        EXPECT_FALSE(tower.lay_out(kit, model.geometry, masters, {.token_values = {48, 24, 20}, .with_transposes = true}));
+        EXPECT_FALSE(
+            tower.lay_out(kit, model.geometry, masters, {.token_values = {48, 24, 20}, .with_transposes = true}));
         tower.pack_everything(kit, masters);
     }
     /** Hidden tokens of an item alone: patches, chunks, or columns of a clip through all its layers. */
@@ -297,7 +298,8 @@ struct definition_t {
         bool const clip = item.modality == uform_modality_video_k;
         std::uint32_t const streams[] = {streams::image_masks_k, streams::video_masks_k, streams::audio_masks_k};
         std::vector<std::uint32_t> units(tokens);
-        units.resize(choose_masked(0.75f, streams[item.modality - 1], {11, 1, index}, clip ? layer : tokens, units.data()));
+        units.resize(
+            choose_masked(0.75f, streams[item.modality - 1], {11, 1, index}, clip ? layer : tokens, units.data()));
         std::vector<bool> hidden(tokens);
         for (std::size_t token = 0; token < tokens; ++token)
             hidden[token] = std::count(units.begin(), units.end(), clip ? token % layer : token);
@@ -315,8 +317,10 @@ struct definition_t {
                     sum += media.projection[i * width + j] * values[token * width + j];
                 x[token * hidden_k + i] = sum;
             }
-        if (item.modality == uform_modality_audio_k) turn_sequence(table, tokens, rotary.data());
-        else turn_grid(table, item.grid, tokens, rotary.data());
+        if (item.modality == uform_modality_audio_k)
+            turn_sequence(table, tokens, rotary.data());
+        else
+            turn_grid(table, item.grid, tokens, rotary.data());
         std::uint32_t const offsets[] = {0, std::uint32_t(tokens)};
         lane_t lane;
         block_stash_t<double> stash;
@@ -369,8 +373,8 @@ TEST(media_training, losses_are_their_definition_in_double) {
         }
     }
     run.take(batch);
-    // BFloat16 rounds what passes between a block's steps, about eight times a block, to 2^-9 each; two blocks: sixteen that
-    // know nothing of each other, four in the mean. Squares feel them twice; a loss is the mean of its hidden tokens'.
+    // BFloat16 rounds what passes between a block's steps, about eight times a block, to 2^-9 each; two blocks: sixteen
+    // that know nothing of each other, four in the mean. Squares feel them twice; a loss is its hidden tokens' mean.
     auto const tolerance = [&](std::size_t medium) { return 8 * 0x1p-9 / std::sqrt(counts[medium]); };
     EXPECT_EQ(counts[0], 15 + 7 + 11); // 0.75 of 20, of 9, of 14, rounded to nearest, halves up
     EXPECT_EQ(counts[1], 5 * 3 + 2 * 2);
@@ -379,7 +383,8 @@ TEST(media_training, losses_are_their_definition_in_double) {
     EXPECT_NEAR(run.stats.masked_video_loss / (sums[1] / counts[1]), 1, tolerance(1));
     EXPECT_NEAR(run.stats.masked_audio_loss / (sums[2] / counts[2]), 1, tolerance(2));
     std::printf("off by %.2g, %.2g, %.2g of their definition\n", run.stats.masked_image_loss / sums[0] * counts[0] - 1,
-                run.stats.masked_video_loss / sums[1] * counts[1] - 1, run.stats.masked_audio_loss / sums[2] * counts[2] - 1);
+                run.stats.masked_video_loss / sums[1] * counts[1] - 1,
+                run.stats.masked_audio_loss / sums[2] * counts[2] - 1);
 }
 
 /** Pictures of slow waves of light: what a patch shows follows from those beside it. */

@@ -87,10 +87,12 @@ struct share_t {
     /** Some anchors are pictures or recordings, which groups below the first that asks have none of. */
     void add_content(std::size_t group, std::uint32_t i, std::size_t &length) {
         bool const is_medium = terms & media_terms_k && i == 0 && group >= first_asking_k && group % 2 == 0;
-        modalities.push_back(!is_medium ? uform_modality_text_k
+        modalities.push_back(!is_medium  ? uform_modality_text_k
                              : group % 4 ? uform_modality_audio_k
                                          : uform_modality_image_k);
-        grids.push_back(!is_medium ? token_grid_t {} : group % 4 ? token_grid_t {1, 1, 5 + group} : token_grid_t {3, group / 4 + 1});
+        grids.push_back(!is_medium  ? token_grid_t {}
+                        : group % 4 ? token_grid_t {1, 1, 5 + group}
+                                    : token_grid_t {3, group / 4 + 1});
         if (is_medium) length = grids.back().tokens(); // as many bytes, which nobody reads
         seeds.push_back(std::uint32_t(group));
     }
@@ -353,9 +355,9 @@ TEST_P(mesh_training, first_step_agrees_with_one_process) {
     record_t alone;
     ASSERT_FALSE(train(alone, objective, terms, all_groups(), 1, nullptr));
     record_t const together = train_together(shares, objective, terms, 1, alone);
-    char const *const names[columns_k] = {"loss",      "contrastive",     "masked text",    "coding rate",
-                                          "Lipschitz", "gradient norm",   "effective rank", "tokens",
-                                          "choices",   "late interaction", "masked image", "masked audio"};
+    char const *const names[columns_k] = {"loss",      "contrastive",      "masked text",    "coding rate",
+                                          "Lipschitz", "gradient norm",    "effective rank", "tokens",
+                                          "choices",   "late interaction", "masked image",   "masked audio"};
     for (std::size_t i = 0; i < columns_k; ++i) expect_near(together.losses[i], alone.losses[i], 1e-5f, names[i]);
     EXPECT_GT(alone.losses[0], 0.1f);
     EXPECT_EQ(alone.losses[8] > 0.1f, (terms & choices_k) != 0);

@@ -68,8 +68,8 @@ TEST(reconstruction, float_stays_near_its_definition) {
     }
     lane_t lane;
     float const loss = reconstruct<float>(lane, {positions, values, rows, targets.data(), 0.25f}, predictions.data());
-    // Means of BFloat16 values this near each other are exact. A sum of 1024 squares in eight chains takes 128 roundings of
-    // 2^-24 at most, 2^-17 in all; the target's deviation has half of it, the loss's sum another.
+    // Means of BFloat16 values this near each other are exact. A sum of 1024 squares in eight chains takes 128 roundings
+    // of 2^-24 at most, 2^-17 in all; the target's deviation has half of it, the loss's sum another.
     EXPECT_NEAR(loss, double(expected), double(expected) * 0x1p-16);
     for (std::size_t i = 0; i < slopes.size(); ++i) // targets reach 4, and a slope is half an error over the values
         ASSERT_NEAR(predictions[i], double(slopes[i]), 4 * 0x1p-18 / double(values)) << i;

@@ -51,7 +51,8 @@ void add_masking(notes_t &notes, trainer_options_t const &options) noexcept {
     notes.add("masking.random_fraction", masking.random_fraction);
     notes.add("masking.text_weight", masking.text_weight);
     for (medium_masking_t const &row : media_masking_t(masking).rows)
-        if (options.model.enters(row.medium)) notes.add(row.ratio_name, row.ratio), notes.add(row.weight_name, row.weight);
+        if (options.model.enters(row.medium))
+            notes.add(row.ratio_name, row.ratio), notes.add(row.weight_name, row.weight);
 }
 
 void add_contrastive(notes_t &notes, trainer_options_t const &options) noexcept {

@@ -123,7 +123,8 @@ failure_t step_t::mask_media(chunk_t &chunk) noexcept {
         }
         part.covered_count += count, first_row[medium] += tokens_of(kept);
     }
-    for (std::size_t medium = 0; medium < media_k; ++medium) covered_media_[medium] += chunk.parts[medium].covered_count;
+    for (std::size_t medium = 0; medium < media_k; ++medium)
+        covered_media_[medium] += chunk.parts[medium].covered_count;
     cover_runs(chunk);
     return {};
 }

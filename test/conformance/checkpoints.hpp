@@ -65,6 +65,15 @@ struct checkpoint_t {
         return *this;
     }
 
+    checkpoint_t &with_clips(std::size_t side = 16, std::size_t frames = 2, std::size_t stride = 1) {
+        tensors.push_back({"video.projection.weight", "BF16", {128, 3 * frames * side * side}});
+        tensors.push_back({"video.projection.bias", "BF16", {128}});
+        tensors.push_back({"video.mask", "BF16", {128}});
+        metadata["video.patch_side"] = std::to_string(side), metadata["video.tube_frames"] = std::to_string(frames);
+        metadata["video.frame_stride"] = std::to_string(stride);
+        return *this;
+    }
+
     checkpoint_t &with_audio(std::size_t chunk = 320, std::size_t rate = 16000) {
         tensors.push_back({"audio.projection.weight", "BF16", {128, chunk}});
         tensors.push_back({"audio.projection.bias", "BF16", {128}});

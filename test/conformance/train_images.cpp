@@ -57,13 +57,13 @@ TEST(trainer_images, refusals) {
     init.late_interaction.prefix_tokens = 1;
     EXPECT_SUCCESS(answer(uform_trainer_init_ram, init));
     pictures_t const pictures;
-    static uform_modality_t const clip[] = {1, 0, uform_modality_video_k, 0}, sound[] = {uform_modality_audio_k, 0, 1, 0},
-                                  beyond[] = {1, 4, 1, 0};
+    static uform_modality_t const clip[] = {1, 0, uform_modality_video_k, 0},
+                                  sound[] = {uform_modality_audio_k, 0, 1, 0}, beyond[] = {1, 4, 1, 0};
     static uform_late_interaction_side_t const asked[] = {2, 1, 1, 2};
     static std::size_t const choice_offsets[] = {0, 0, 0, 2, 2};
     static float const targets[] = {0.5f, 0.5f};
-    tape_t const page({wide_png_k, "a", "<html>404</html>", "b"}), torn({wide_png_k, "a", wide_png_k.substr(0, 20), "b"}),
-        empty({wide_png_k, "a", "", "b"});
+    tape_t const page({wide_png_k, "a", "<html>404</html>", "b"}),
+        torn({wide_png_k, "a", wide_png_k.substr(0, 20), "b"}), empty({wide_png_k, "a", "", "b"});
     expect_refusals<call_t>(
         uform_trainer_step, pictures.call(trainer),
         {{"a clip that the run leaves out", uform_status_unsupported_k, "modalities",

@@ -54,7 +54,7 @@ struct run_t {
     std::span<std::uint32_t const> covered {}; // tokens of the batch, ascending, that show MASK instead of values
 };
 
-/** Calls `body(token)` for the tokens of a run that show their values, in order; a token counts from the run's first. */
+/** Calls `body(token)` for the tokens of a run that show their values, in order, counted from the run's first. */
 template <typename wide_, typename body_>
 void for_each_shown(run_t<wide_> const &run, body_ const &body) noexcept {
     std::size_t next = 0;
@@ -96,14 +96,12 @@ void project_tokens(kit_ const &kit, lane_t &lane, media_weights_t<wide_> const 
     wide_ *const projected = lane.claim<wide_>(count * hidden);
     if (lane.failed()) return;
     std::size_t used = 0;
-    for_each_shown(run, [&](std::size_t token) {
-        std::copy_n(run.values + token * values, values, shown + used++ * values);
-    });
+    for_each_shown(
+        run, [&](std::size_t token) { std::copy_n(run.values + token * values, values, shown + used++ * values); });
     project_values(kit, lane, entry, count, shown, projected);
     used = 0;
-    for_each_shown(run, [&](std::size_t token) {
-        std::copy_n(projected + used++ * hidden, hidden, x + token * hidden);
-    });
+    for_each_shown(run,
+                   [&](std::size_t token) { std::copy_n(projected + used++ * hidden, hidden, x + token * hidden); });
     for (std::uint32_t const token : run.covered)
         for (std::size_t i = 0; i < hidden; ++i) x[(token - run.first) * hidden + i] = widen(entry.mask[i]);
 }

@@ -28,8 +28,7 @@ void gather_run(run_t<wide_> const &run, std::size_t hidden, std::size_t values,
     };
     for_each_shown(run, [&](std::size_t token) {
         narrow_t<wide_> *const target = shown.d_x + shown.count * hidden;
-        for (std::size_t i = 0; i < hidden; ++i)
-            target[i] = narrow<wide_>(d_x[(run.first + token) * hidden + i]);
+        for (std::size_t i = 0; i < hidden; ++i) target[i] = narrow<wide_>(d_x[(run.first + token) * hidden + i]);
         std::copy_n(run.values + token * values, values, shown.values + shown.count++ * values);
         add(token, gradients.bias);
     });

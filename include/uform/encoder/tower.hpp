@@ -111,8 +111,7 @@ template <typename kit_, typename wide_>
 void enter_backward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const &weights,
                     tower_gradients_t<wide_> const &gradients, text_batch_t<wide_> const &batch,
                     wide_ const *d_x) noexcept {
-    kit.scatter_bytes_sum(lane, batch.items.tokens(), weights.geometry.hidden, batch.ids, d_x,
-                          gradients.embedding_sum);
+    kit.scatter_bytes_sum(lane, batch.items.tokens(), weights.geometry.hidden, batch.ids, d_x, gradients.embedding_sum);
 }
 /** Of mixed items: bytes run by run, then each medium that has a token here. */
 template <typename kit_, typename wide_>
@@ -123,8 +122,7 @@ void enter_backward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const 
     bool holds[media_k] = {};
     for (run_t<wide_> const &run : batch.runs)
         if (run.ids)
-            kit.scatter_bytes_sum(lane, run.tokens, hidden, run.ids, d_x + run.first * hidden,
-                                  gradients.embedding_sum);
+            kit.scatter_bytes_sum(lane, run.tokens, hidden, run.ids, d_x + run.first * hidden, gradients.embedding_sum);
         else
             holds[std::size_t(run.medium)] = true;
     for (std::size_t medium = 0; medium < media_k; ++medium)
@@ -136,9 +134,8 @@ void enter_backward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const 
 /** From d_states [tokens, hidden] back to the entries; `residuals` hold every block's input. */
 template <typename kit_, typename batch_, typename wide_ = typename kit_::wide_t>
 void tower_backward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const &weights,
-                    tower_gradients_t<wide_> const &gradients, batch_ const &batch,
-                    residuals_t<wide_> const &residuals, states_t<wide_> const &forward,
-                    wide_ const *d_states) noexcept {
+                    tower_gradients_t<wide_> const &gradients, batch_ const &batch, residuals_t<wide_> const &residuals,
+                    states_t<wide_> const &forward, wide_ const *d_states) noexcept {
     geometry_t const &geometry = weights.geometry;
     std::size_t const tokens = batch.items.tokens(), cells = tokens * geometry.hidden;
     scratch_scope_t scope(lane);

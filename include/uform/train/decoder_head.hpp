@@ -4,8 +4,8 @@
  *  medium's token.
  *
  *  logits = decoder s_t + bias (docs/DESIGN.md, "Heads"). Both directions run in one call, since nothing but the loss
- *  reads the logits. Which loss is the caller's: masked text, choices and reconstruction are. Written over a kit, so that
- *  the oracles differentiate exactly what trains.
+ *  reads the logits. Which loss is the caller's: masked text, choices and reconstruction are. Written over a kit, so
+ *  that the oracles differentiate exactly what trains.
  */
 #pragma once
 #include <uform/encoder/heads.hpp>
@@ -33,8 +33,8 @@ struct decoded_t {
 };
 
 /**
- *  `loss(logits)` answers a loss of logits [count, outputs] and sets them to its gradient. Adds to the decoder's gradients
- *  and to d_states_sum [tokens of the chunk, hidden]; answers what the loss did.
+ *  `loss(logits)` answers a loss of logits [count, outputs] and sets them to its gradient. Adds to the decoder's
+ *  gradients and to d_states_sum [tokens of the chunk, hidden]; answers what the loss did.
  */
 template <typename kit_, typename loss_, typename wide_ = typename kit_::wide_t>
 wide_ decoder_head(kit_ const &kit, lane_t &lane, decoder_weights_t<wide_> const &weights,

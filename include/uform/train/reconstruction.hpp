@@ -2,8 +2,8 @@
  *  @file reconstruction.hpp
  *  @brief Masked media: the squared error of reconstructed patches, tubes and frames, with its gradient.
  *
- *  The target is a token's values less their mean, over the root of their variance and 1e-6 (He et al. 2022, section 4):
- *  whoever answers zeros errs by one, on anything but a token of one value, which is a target of zeros. Rows are
+ *  The target is a token's values less their mean, over the root of their variance and 1e-6 (He et al. 2022, section
+ *  4): whoever answers zeros errs by one, on anything but a token of one value, which is a target of zeros. Rows are
  *  independent and run in parallel; their losses are added in order. No masked token is a loss of zero.
  */
 #pragma once
@@ -20,9 +20,9 @@ inline constexpr double reconstruction_epsilon_k = 1e-6; // beside the variance
 template <typename wide_>
 struct reconstruction_t {
     std::size_t positions = 0, values = 0;
-    std::uint32_t const *rows = nullptr;       // [positions], of the targets
-    narrow_t<wide_> const *targets = nullptr;  // [any, values], as they would have entered
-    real_t<wide_> scale = 1;                   // of the gradient: the medium's weight over the world's masked tokens
+    std::uint32_t const *rows = nullptr;      // [positions], of the targets
+    narrow_t<wide_> const *targets = nullptr; // [any, values], as they would have entered
+    real_t<wide_> scale = 1;                  // of the gradient: the medium's weight over the world's masked tokens
 };
 
 /** Values less their mean, over their deviation; target [values]. */
@@ -38,8 +38,8 @@ void normalize_target(std::size_t values, narrow_t<wide_> const *source, wide_ *
 }
 
 /**
- *  The sum over positions of their mean squared errors, not scaled; predictions [positions, values] become `scale` times
- *  its gradient.
+ *  The sum over positions of their mean squared errors, not scaled; predictions [positions, values] become `scale`
+ *  times its gradient.
  */
 template <typename wide_>
 wide_ reconstruct(lane_t &lane, reconstruction_t<wide_> const &in, wide_ *predictions) noexcept {
