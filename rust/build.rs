@@ -31,9 +31,8 @@ fn build() -> PathBuf {
             config.define(format!("UFORM_BUILD_{part}"), "OFF");
         }
         for decoder in DECODERS {
-            if let Some(choice) = env::var_os(decoder) {
-                config.define(decoder, choice);
-            }
+            // Said even where it is the default: CMake's cache remembers what was said last.
+            config.define(decoder, env::var_os(decoder).unwrap_or("AUTO".into()));
         }
         config
     };
