@@ -2,7 +2,7 @@
  *  @file tables.cpp
  *  @brief Whether the tables of an MP4 can be as long as they say, which FFmpeg believes before it reads them.
  *
- *  A table tells how many entries it has, and a demuxer makes room for them: five bytes of a hostile file ask for
+ *  A table tells how many entries it has, and a demuxer makes room for them: four bytes of a hostile file ask for
  *  gigabytes. Entries have bytes, so a box holds as many as fit in it; those of a constant size, which have none there,
  *  are samples, so a file holds no more of them than bytes.
  */
