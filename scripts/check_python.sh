@@ -37,8 +37,8 @@ check() {
     local folder=build/python/$version-$1 stub=0 define=OFF
     if [ "$1" = stub ]; then stub=1 define=ON; fi
     "$folder/bin/pip" install --quiet --disable-pip-version-check --no-build-isolation --no-deps . \
-        -C build-dir="build/python/$version-$1-objects" -C cmake.define.UFORM_BUILD_STUB=$define \
-        -C cmake.define.UFORM_LIBRARY_DIR="$2" >"$folder/log" 2>&1 || { cat "$folder/log" >&2; exit 1; }
+        --config-settings=build-dir="build/python/$version-$1-objects" --config-settings=cmake.define.UFORM_BUILD_STUB=$define \
+        --config-settings=cmake.define.UFORM_LIBRARY_DIR="$2" >"$folder/log" 2>&1 || { cat "$folder/log" >&2; exit 1; }
     printf -- '-- %s, %s\n' "$("$folder/bin/python" --version)" "$1"
     env -u PYTHONPATH UFORM_TEST_STUB=$stub ${3:-} "$folder/bin/python" -m pytest -q -rs -p no:cacheprovider python/test
 }
@@ -50,6 +50,9 @@ printf -- '-- what a call costs beyond its verb, on the stub\n'
     --library "$release/src_stub/libuform_stub.so" --rounds 15 --check
 
 bin=$PWD/build/python/$version-engine/bin
-"$bin/python" -m mypy --strict python/examples python/uform --cache-dir build/python/mypy
-# Away from the sources, so that what is installed is what is judged.
-(cd build/python && "$bin/python" -m mypy.stubtest uform --allowlist ../../python/test/stubtest_allow.txt --concise)
+# What stubtest says of the same stubs differs by version; the allowlist is of Debian 12's.
+if [ "$version" = 3.11 ]; then
+    "$bin/python" -m mypy --strict python/examples python/uform --cache-dir build/python/mypy
+    # Away from the sources, so that what is installed is what is judged.
+    (cd build/python && "$bin/python" -m mypy.stubtest uform --allowlist ../../python/test/stubtest_allow.txt --concise)
+fi

@@ -5,6 +5,7 @@
 #                 tests under ThreadSanitizer, then the whole suite under ASan and UBSan
 #   --sanitize    the two sanitized runs alone
 #   --all         also what takes long: every codec in every container, the learning checks, a run under Slurm, a minute of fuzzing each target, a minute of stress
+#                 and the Python package as it is published
 # The whole suite runs last, so that the output closes on ctest's own summary of all engine tests, not of a part.
 set -euo pipefail
 
@@ -53,6 +54,7 @@ scripts/install.sh
 if [ "$with_release" = yes ]; then
     build release -DUFORM_PYARROW="$(scripts/install_pyarrow.sh)"
     check release
+    scripts/check_media_learning.sh --short
     scripts/check_python.sh
     scripts/check_rust.sh
     scripts/check_emulated.sh
@@ -61,8 +63,10 @@ if [ "$with_long" = yes ]; then
     [ "$with_release" = yes ] || build release
     /usr/bin/python3 test/media/video_test.py build/release/test/media/decoded_frames --all || [ $? -eq 77 ]
     scripts/check_learning.sh
+    scripts/check_media_learning.sh
     scripts/check_convergence.sh
     scripts/check_slurm.sh
+    scripts/check_package.sh
     scripts/check_fuzz.sh 60
     python3 test/media/audio_test.py build/release/test/media/decoded_samples --all
 fi

@@ -87,10 +87,20 @@ masking_t masking_of(uform_masking_t const &asked) noexcept {
                            asked.audio_weight});
 }
 
-/** Terms that other work brings. */
-failure_t refuse_absent_terms(uform_trainer_init_ram_t const &call) noexcept {
-    if (call.batch.image.patch_side || call.batch.video.patch_side || call.batch.audio.chunk_samples)
-        return unsupported("this build trains on text alone");
+/** Which media take part, and how they become tokens; sizes are for `check_options` to refuse. */
+failure_t resolve_media(uform_batch_shape_t const &batch, trainer_options_t &options) noexcept {
+    model_options_t &model = options.model;
+    auto const or_size = [](std::size_t size, std::size_t otherwise) { return size ? size : otherwise; };
+    if (batch.image.patch_side) model.image = {batch.image.patch_side, or_size(batch.image.channels, 4)};
+    if (batch.video.patch_side) {
+        if (or_size(batch.video.channels, model.video.channels) != model.video.channels)
+            return refuse("batch.video.channels must be 3");
+        model.video = {batch.video.patch_side, or_size(batch.video.tube_frames, 2),
+                       or_size(batch.video.frame_stride, 1)};
+    }
+    if (batch.audio.chunk_samples) model.audio = {batch.audio.chunk_samples, or_size(batch.audio.sample_rate, 16000)};
+    for (std::size_t medium = 0; medium < media_k; ++medium)
+        model.reconstructs[medium] = options.masks() && model.enters(medium_t(medium));
     return {};
 }
 
@@ -119,7 +129,6 @@ failure_t resolve(uform_trainer_init_ram_t const &call, trainer_options_t &optio
     if (failure_t const failure = check_path<"resume">(call.resume, presence_t::optional_k)) return failure;
     if (failure_t const failure = check_path<"initial">(call.initial, presence_t::optional_k)) return failure;
     if (call.resume.length && call.initial.length) return refuse("resume and initial exclude each other");
-    if (failure_t const failure = refuse_absent_terms(call)) return failure;
     if (call.objective < uform_objective_masked_k || call.objective > uform_objective_joint_k)
         return refuse("objective is not masked, contrastive or joint");
     if (!call.batch.max_rows_per_device) return refuse("batch.max_rows_per_device must not be zero");
@@ -127,6 +136,7 @@ failure_t resolve(uform_trainer_init_ram_t const &call, trainer_options_t &optio
     if (!call.batch.max_columns_per_row) return refuse("batch.max_columns_per_row must not be zero");
     options.batch = call.batch, options.objective = call.objective, options.seed = call.seed;
     options.model.geometry = {call.hidden, call.depth, call.batch.max_columns_per_row};
+    if (failure_t const failure = resolve_media(call.batch, options)) return failure;
     if (options.contrasts())
         if (failure_t const failure = resolve_contrastive(call, options)) return failure;
     if (failure_t const failure = resolve_choices(call, options)) return failure;

@@ -7,6 +7,7 @@
 #include <uform/utilities/call.hpp>
 #include <uform/utilities/inputs.hpp>
 
+#include "step_media.hpp"
 #include "trainer_handle.hpp"
 
 namespace uform {
@@ -33,65 +34,26 @@ relations_t relations_of(uform_trainer_step_t const &call, trainer_options_t con
     return relations;
 }
 
-failure_t of_item(failure_t failure, std::size_t item) noexcept {
-    failure.item = item;
-    return failure;
-}
-
-/** How far from one the targets of an item may sum: twice what 256 BFloat16 probabilities are off by. */
-constexpr double targets_tolerance_k = 0x1p-8;
-
-failure_t check_targets(std::span<float const> targets) noexcept {
-    double sum = 0;
-    for (float const target : targets) {
-        if (!is_weight(target)) return refuse("choice_targets must be finite and not negative");
-        sum += target;
-    }
-    if (sum - 1 <= targets_tolerance_k && 1 - sum <= targets_tolerance_k) return {};
-    return fail(uform_status_invalid_argument_k, "choice_targets of one item must sum to one", "they sum to %g", sum);
-}
-
-failure_t check_question(uform_trainer_step_t const &call, trainer_options_t const &options, std::size_t item,
-                         std::span<unsigned char const> choices) noexcept {
-    if (choices.size() > options.batch.max_choices_per_item)
-        return fail(uform_status_shape_mismatch_k, "an item has more choices than batch.max_choices_per_item",
-                    "%zu of %zu", choices.size(), options.batch.max_choices_per_item);
-    if (failure_t const failure = refuse_twins(choices)) return failure;
-    if (call.temperature_groups && call.temperature_groups[item] >= options.choices.temperature_groups)
-        return refuse("temperature_groups of items that choose must be below choices.temperature_groups");
-    return {};
-}
-
-failure_t check_step_choices(uform_trainer_step_t const &call, trainer_options_t const &options) noexcept {
-    if (!call.choices.offsets && !call.choice_targets.offsets) return {};
-    if (!options.chooses()) return unsupported("choices are given to a run whose choices.weight is zero");
-    if (failure_t const failure = check_tape<"choices">(call.choices, call.count, uform_scalar_u8_k)) return failure;
-    if (failure_t const failure = check_tape<"choice_targets">(call.choice_targets, call.count, uform_scalar_f32_k))
-        return failure;
-    std::size_t const apart = first_length_difference(call.choices, call.choice_targets, call.count);
-    if (apart < call.count)
-        return of_item(refuse("choice_targets must hold one probability for each of choices"), apart);
-    tape_t<unsigned char> const choices(call.choices, call.count);
-    tape_t<float> const targets(call.choice_targets, call.count);
-    for (std::size_t i = 0; i < call.count; ++i) {
-        if (choices[i].empty()) continue;
-        if (failure_t const failure = check_question(call, options, i, choices[i])) return of_item(failure, i);
-        if (failure_t const failure = check_targets(targets[i])) return of_item(failure, i);
-    }
-    return {};
+/** Tokens that heads over whole items read; `grids` [count] tell those of media, or are empty where all are texts. */
+std::size_t read_tokens_of(uform_trainer_step_t const &call, std::span<token_grid_t const> grids, std::size_t context,
+                           std::size_t item) noexcept {
+    if (!grids.empty() && call.modalities[item] != uform_modality_text_k)
+        return read_tokens(grids[item].tokens(), false, context);
+    std::size_t const bytes = call.contents.offsets[item + 1] - call.contents.offsets[item];
+    bool const asks = call.choices.offsets && call.choices.offsets[item] != call.choices.offsets[item + 1];
+    return read_tokens(bytes, asks, context);
 }
 
 /** Room is counted over the items given, before any is dropped, so that a refusal depends on the call alone. */
-failure_t check_sides(uform_trainer_step_t const &call, trainer_options_t const &options) noexcept {
+failure_t check_sides(uform_trainer_step_t const &call, trainer_options_t const &options,
+                      std::span<token_grid_t const> grids) noexcept {
     uform_late_interaction_t const &late = options.late_interaction;
     std::size_t queries = 0, documents = 0, document_tokens = 0;
     for (std::size_t i = 0; i < call.count; ++i) {
         uform_late_interaction_side_t const side = call.sides[i];
         if (side < uform_late_interaction_side_none_k || side > uform_late_interaction_side_query_and_document_k)
             return of_item(refuse("sides names one that does not exist"), i);
-        std::size_t const bytes = call.contents.offsets[i + 1] - call.contents.offsets[i];
-        bool const asks = call.choices.offsets && call.choices.offsets[i] != call.choices.offsets[i + 1];
-        std::size_t const tokens = read_tokens(bytes, asks, options.model.geometry.context);
+        std::size_t const tokens = read_tokens_of(call, grids, options.model.geometry.context, i);
         if (side & uform_late_interaction_side_query_k) {
             queries += query_tokens(late, tokens);
             if (!query_tokens(late, tokens))
@@ -110,6 +72,12 @@ failure_t check_sides(uform_trainer_step_t const &call, trainer_options_t const 
     return {};
 }
 
+bool takes_part(uform_modality_t modality, model_options_t const &model) noexcept {
+    if (modality == uform_modality_text_k) return true;
+    return modality > uform_modality_text_k && modality <= uform_modality_audio_k &&
+           model.enters(medium_t(modality - uform_modality_image_k));
+}
+
 failure_t check_step_items(uform_trainer_step_t const &call, trainer_options_t const &options) noexcept {
     // First the count: a wrong one would have every array read beyond its end.
     if (call.count == 0 && call.trainer->trainer.world().count() == 1) return refuse("count must not be zero");
@@ -118,20 +86,16 @@ failure_t check_step_items(uform_trainer_step_t const &call, trainer_options_t c
                     call.count, options.batch.max_segments_per_device);
     if (failure_t const failure = check_tape<"contents">(call.contents, call.count, uform_scalar_u8_k)) return failure;
     for (std::size_t i = 0; i < call.count; ++i) {
-        if (call.modalities && call.modalities[i] != uform_modality_text_k) {
-            failure_t failure = unsupported("modalities names one that the run leaves out");
-            failure.item = i;
-            return failure;
-        }
+        if (call.modalities && !takes_part(call.modalities[i], options.model))
+            return of_item(unsupported("modalities names one that the run leaves out"), i);
         if (options.contrasts() && call.temperature_groups &&
             call.temperature_groups[i] >= options.contrastive.temperature_groups) {
-            failure_t failure = refuse("temperature_groups must be below contrastive.temperature_groups");
-            failure.item = i;
-            return failure;
+            return of_item(refuse("temperature_groups must be below contrastive.temperature_groups"), i);
         }
     }
     if (failure_t const failure = check_step_choices(call, options)) return failure;
-    return options.interacts() && call.sides ? check_sides(call, options) : failure_t {};
+    bool const knows_tokens = !has_media(call); // else the files are measured first
+    return options.interacts() && call.sides && knows_tokens ? check_sides(call, options, {}) : failure_t {};
 }
 
 /** What a step reads must not be in the arena it lands in; of relations, what `validate_relations` accepted. */
@@ -218,7 +182,7 @@ failure_t claim_token_vectors(uform_trainer_step_t const &call, step_items_t &it
                               uform_rows_tape_t &landed) noexcept {
     model_options_t const &model = call.trainer->trainer.options().model;
     std::size_t tokens = 0;
-    for (std::size_t i = 0; i < call.count; ++i) tokens += text_tokens(items.texts[i].size(), model.geometry.context);
+    for (std::size_t i = 0; i < call.count; ++i) tokens += text_tokens(items.length(i), model.geometry.context);
     landed = claim_scored<uform_rows_tape_t>(call, tokens, model.token_width);
     landed.offsets = items.token_offsets = call.arena->arena.claim<std::size_t>(call.count + 1);
     if (!landed.data || !landed.offsets || !vectors.resize(tokens * model.token_width))
@@ -261,11 +225,16 @@ failure_t claim_outputs(uform_trainer_step_t const &call, step_items_t &items, s
 
 failure_t step(uform_trainer_step_t const &call, executor_t &executor) noexcept {
     trainer_t &trainer = call.trainer->trainer;
+    trainer_options_t const &options = trainer.options();
     step_items_t items;
+    step_media_t media;
     scored_t scored;
     failure_t refusal;
     if (trainer.world().count() > 1) refusal = check_step_arguments(call);
-    if (!refusal) items = items_of(call, trainer.options());
+    if (!refusal) items = items_of(call, options);
+    if (!refusal) refusal = media.measure(call, options.model, executor, items);
+    if (!refusal && options.interacts() && call.sides && has_media(call))
+        refusal = check_sides(call, options, items.grids);
     if (!refusal) refusal = claim_outputs(call, items, scored);
     uform_trainer_step_stats_t stats;
     if (failure_t const failure = trainer.step(items, executor, call.stats ? &stats : nullptr, refusal)) return failure;

@@ -57,6 +57,10 @@ struct sizes_t {
     bool reconstructs[3] = {};        // heads for their masked tokens
     std::size_t token_width = 0, choice_groups = 0, contrastive_groups = 0, late_interaction_groups = 0;
     bool decoder = false;
+
+    bool enters(std::size_t medium) const noexcept {
+        return medium == 0 ? image.patch_side : medium == 1 ? video.patch_side : audio.chunk_samples;
+    }
 };
 
 struct spec_t {
@@ -70,6 +74,8 @@ struct spec_t {
 /** The bytes of a file; `io` where the system refuses. */
 std::string read_file(std::string_view path);
 
+/** What metadata says of entries, zeros of those that are absent. */
+std::vector<std::pair<char const *, std::size_t>> entries_of(sizes_t sizes);
 /** Fills `token_values` from the shapes. */
 void count_token_values(sizes_t &sizes);
 /** A model's tensors in the order of its file. */

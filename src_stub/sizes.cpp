@@ -110,6 +110,13 @@ void count_token_values(sizes_t &sizes) {
     sizes.token_values[2] = audio.chunk_samples;
 }
 
+std::vector<std::pair<char const *, std::size_t>> entries_of(sizes_t sizes) {
+    std::vector<std::pair<char const *, std::size_t>> list;
+    for (entry_field_t const &field : entry_fields(sizes))
+        list.emplace_back(field.name, sizes.enters(field.medium) ? *field.value : 0);
+    return list;
+}
+
 std::vector<spec_t> tensors_of(sizes_t const &sizes) {
     std::size_t const hidden = sizes.hidden, inner = 4 * hidden;
     std::vector<spec_t> list {{"text.embedding", false, {258, hidden}}};
@@ -162,7 +169,7 @@ void check_sizes(sizes_t const &sizes, std::int32_t status) {
     check_range("token_width", sizes.token_width, 0, 16384, status);
     sizes_t entries = sizes; // the table points to what it may write
     for (entry_field_t const &field : entry_fields(entries))
-        if (sizes.token_values[field.medium]) check_range(field.name, *field.value, field.first, field.last, status);
+        if (sizes.enters(field.medium)) check_range(field.name, *field.value, field.first, field.last, status);
     for (std::size_t const groups : {sizes.choice_groups, sizes.contrastive_groups, sizes.late_interaction_groups})
         check_range("temperature_groups", groups, 0, 65536, status);
 }

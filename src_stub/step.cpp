@@ -13,6 +13,9 @@
 #include "arguments.hpp"
 #include "call.hpp"
 #include "inputs.hpp"
+#include "clips.hpp"
+#include "pictures.hpp"
+#include "recordings.hpp"
 #include "rows.hpp"
 
 namespace uform_stub {
@@ -68,6 +71,29 @@ void check_targets(float const *targets, std::size_t count, std::size_t i) {
         refuse("choice_targets of one item must sum to one", "they sum to " + std::to_string(sum), i);
 }
 
+bool is_text(uform_trainer_step_t const &call, std::size_t i) noexcept {
+    return !call.modalities || call.modalities[i] == uform_modality_text_k;
+}
+bool has_media(uform_trainer_step_t const &call) noexcept {
+    for (std::size_t i = 0; i < call.count; ++i)
+        if (!is_text(call, i)) return true;
+    return false;
+}
+bool takes_part(uform_trainer_step_t const &call, options_t const &options, std::size_t i) noexcept {
+    switch (call.modalities ? call.modalities[i] : uform_modality_text_k) {
+    case uform_modality_text_k:
+        return true;
+    case uform_modality_image_k:
+        return options.batch.image.patch_side;
+    case uform_modality_video_k:
+        return options.batch.video.patch_side;
+    case uform_modality_audio_k:
+        return options.batch.audio.chunk_samples;
+    default:
+        return false;
+    }
+}
+
 void check_choices(uform_trainer_step_t const &call, options_t const &options) {
     auto const &[choices, targets] = std::tie(call.choices, call.choice_targets);
     if (!choices.offsets && !targets.offsets) return;
@@ -80,6 +106,7 @@ void check_choices(uform_trainer_step_t const &call, options_t const &options) {
     for (std::size_t i = 0; i < call.count; ++i) {
         std::string_view const legal = item_of(choices, i);
         if (legal.empty()) continue;
+        if (!is_text(call, i)) refuse("choices are for items of text alone", {}, i);
         if (legal.size() > options.batch.max_choices_per_item)
             fail(uform_status_shape_mismatch_k, "an item has more choices than batch.max_choices_per_item",
                  std::to_string(legal.size()) + " of " + std::to_string(options.batch.max_choices_per_item), i);
@@ -95,21 +122,50 @@ bool asks(uform_trainer_step_t const &call, std::size_t i) noexcept {
     return call.choices.offsets && call.choices.offsets[i] != call.choices.offsets[i + 1];
 }
 
-std::size_t tokens_of(uform_trainer_step_t const &call, std::size_t i, std::size_t columns) noexcept {
-    return std::clamp<std::size_t>(item_of(call.contents, i).size() + asks(call, i), 1, columns);
+constexpr std::size_t recording_limit_k = 512; // chunks of one recording
+
+/** Bytes of texts, patches of pictures, tubes of clips, chunks of recordings; which of them held more than their grid does. */
+struct lengths_t : std::vector<std::size_t> {
+    std::vector<bool> cut;
+
+    void add(std::size_t length, bool is_cut = false) { push_back(length), cut.push_back(is_cut); }
+};
+
+lengths_t lengths_of(uform_trainer_step_t const &call, options_t const &options) {
+    lengths_t lengths;
+    for (std::size_t i = 0; i < call.count; ++i) {
+        std::string_view const item = item_of(call.contents, i);
+        if (is_text(call, i)) {
+            lengths.add(item.size());
+        } else if (call.modalities[i] == uform_modality_image_k) {
+            lengths.add(patches_of(read_sides(item, call.limits, i), options.sizes.image.patch_side));
+        } else if (call.modalities[i] == uform_modality_audio_k) {
+            std::size_t const chunks = chunks_of(read_length(item, call.limits, i), options.sizes.audio);
+            lengths.add(std::min(chunks, recording_limit_k), chunks > recording_limit_k);
+        } else {
+            tubes_t const tubes = tubes_of(read_clip(item, call.limits, i), options.sizes.video);
+            lengths.add(tubes.tokens, tubes.is_cut);
+        }
+    }
+    return lengths;
+}
+
+std::size_t tokens_of(uform_trainer_step_t const &call, lengths_t const &lengths, std::size_t i, std::size_t columns) {
+    return std::clamp<std::size_t>(lengths[i] + asks(call, i), 1, columns);
 }
 
 /** Tokens without the MASK of an item that asks. */
-std::size_t read_tokens_of(uform_trainer_step_t const &call, std::size_t i, std::size_t columns) noexcept {
+std::size_t read_tokens_of(uform_trainer_step_t const &call, lengths_t const &lengths, std::size_t i,
+                           std::size_t columns) {
     std::size_t const room = std::max<std::size_t>(columns - asks(call, i), 1);
-    return std::clamp<std::size_t>(item_of(call.contents, i).size(), 1, room);
+    return std::clamp<std::size_t>(lengths[i], 1, room);
 }
 
-void check_sides(uform_trainer_step_t const &call, options_t const &options) {
+void check_sides(uform_trainer_step_t const &call, options_t const &options, lengths_t const &lengths) {
     uform_late_interaction_t const &late = options.late_interaction;
     std::size_t queries = 0, documents = 0, document_tokens = 0;
     for (std::size_t i = 0; i < call.count; ++i) {
-        std::size_t const tokens = read_tokens_of(call, i, options.batch.max_columns_per_row);
+        std::size_t const tokens = read_tokens_of(call, lengths, i, options.batch.max_columns_per_row);
         if (call.sides[i] < 0 || call.sides[i] > uform_late_interaction_side_query_and_document_k)
             refuse("sides names one that does not exist", {}, i);
         if (call.sides[i] & uform_late_interaction_side_query_k) {
@@ -138,14 +194,20 @@ void check_items(uform_trainer_step_t const &call, options_t const &options) {
              std::to_string(call.count) + " of " + std::to_string(options.batch.max_segments_per_device));
     check_tape(UFORM_STUB_FIELD("contents"), call.contents, call.count, uform_scalar_u8_k);
     for (std::size_t i = 0; i < call.count; ++i) {
-        if (call.modalities && call.modalities[i] != uform_modality_text_k)
-            unsupported("modalities names one that the run leaves out", {}, i);
+        if (!takes_part(call, options, i)) unsupported("modalities names one that the run leaves out", {}, i);
         if (options.contrasts() && call.temperature_groups &&
             call.temperature_groups[i] >= options.contrastive.temperature_groups)
             refuse("temperature_groups must be below contrastive.temperature_groups", {}, i);
     }
     check_choices(call, options);
-    if (options.interacts() && call.sides) check_sides(call, options);
+    if (options.interacts() && call.sides && !has_media(call)) check_sides(call, options, lengths_of(call, options));
+}
+
+/** What only the files tell, after all that the arguments do. */
+lengths_t measure(uform_trainer_step_t const &call, options_t const &options) {
+    lengths_t lengths = lengths_of(call, options);
+    if (options.interacts() && call.sides && has_media(call)) check_sides(call, options, lengths);
+    return lengths;
 }
 
 /** What a step reads must not be in the arena it lands in. */
@@ -182,12 +244,13 @@ std::vector<bool> kept_bags(uform_trainer_step_t const &call, std::size_t limit)
 }
 
 /** Which items find room: whole items into rows of fixed width, longest first, each into the first row it fits. */
-std::vector<bool> kept_items(uform_trainer_step_t const &call, uform_batch_shape_t const &batch) {
+std::vector<bool> kept_items(uform_trainer_step_t const &call, lengths_t const &lengths,
+                             uform_batch_shape_t const &batch) {
     std::size_t const columns = batch.max_columns_per_row;
     std::vector<bool> kept = kept_bags(call, batch.max_bags_per_device);
     std::vector<std::size_t> order(call.count), used;
     std::iota(order.begin(), order.end(), 0);
-    auto const tokens = [&](std::size_t i) { return tokens_of(call, i, columns); };
+    auto const tokens = [&](std::size_t i) { return tokens_of(call, lengths, i, columns); };
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return tokens(a) > tokens(b); });
     for (std::size_t const item : order) {
         if (!kept[item]) continue;
@@ -208,18 +271,22 @@ float learning_rate_at(uform_schedule_t const &schedule, std::size_t step) noexc
 }
 
 /** Rows of the kept items' tokens, hashed as encoding hashes them. */
-uform_rows_tape_t land_token_vectors(uform_trainer_step_t const &call, std::vector<bool> const &kept) {
+uform_rows_tape_t land_token_vectors(uform_trainer_step_t const &call, lengths_t const &lengths,
+                                     std::vector<bool> const &kept) {
     options_t const &options = call.trainer->options;
     std::size_t const width = options.sizes.token_width;
     uform_rows_tape_t view {};
     view.scalar = call.outputs_scalar ? call.outputs_scalar : uform_scalar_f32_k;
     view.columns = width, view.stride = width * uform_scalar_bytes(view.scalar);
     auto *const offsets = reinterpret_cast<std::size_t *>(call.arena->claim((call.count + 1) * sizeof(std::size_t)));
-    auto const text_of = [&](std::size_t i) {
-        return item_of(call.contents, i).substr(0, read_tokens_of(call, i, options.batch.max_columns_per_row));
+    auto const tokens_of = [&](std::size_t i) {
+        return read_tokens_of(call, lengths, i, options.batch.max_columns_per_row);
     };
-    for (std::size_t i = 0; i < call.count; ++i)
-        offsets[i + 1] = offsets[i] + (kept[i] ? std::max<std::size_t>(text_of(i).size(), 1) : 0);
+    auto const text_of = [&](std::size_t i) {
+        std::string_view const item = item_of(call.contents, i);
+        return is_text(call, i) ? item.substr(0, tokens_of(i)) : item;
+    };
+    for (std::size_t i = 0; i < call.count; ++i) offsets[i + 1] = offsets[i] + (kept[i] ? tokens_of(i) : 0);
     view.offsets = offsets, view.count = offsets[call.count];
     std::byte *const data = call.arena->claim(view.count * view.stride);
     view.data = data;
@@ -251,7 +318,8 @@ void check_step(uform_trainer_step_t const &call) {
 void step(uform_trainer_step_t const &call) {
     uform_trainer_handle_t &trainer = *call.trainer;
     std::size_t const columns = trainer.options.batch.max_columns_per_row, hidden = trainer.options.sizes.hidden;
-    std::vector<bool> const kept = kept_items(call, trainer.options.batch);
+    lengths_t const lengths = measure(call, trainer.options);
+    std::vector<bool> const kept = kept_items(call, lengths, trainer.options.batch);
     uform_trainer_step_stats_t stats {};
     uform_rows_t view {};
     std::byte *data = nullptr;
@@ -261,13 +329,14 @@ void step(uform_trainer_step_t const &call) {
         view.data = data = call.arena->claim(view.count * view.stride); // zeros: rows of dropped items
     }
     uform_rows_tape_t vectors {};
-    if (call.token_vectors) vectors = land_token_vectors(call, kept);
+    if (call.token_vectors) vectors = land_token_vectors(call, lengths, kept);
     for (std::size_t i = 0; i < call.count; ++i) {
-        std::string_view const text = item_of(call.contents, i);
+        std::string_view const item = item_of(call.contents, i);
         if (!kept[i]) continue;
         std::size_t const room = columns - asks(call, i);
-        stats.truncated += text.size() > room, stats.tokens += tokens_of(call, i, columns);
-        if (data) land(row_of(hash_of('e', text.substr(0, room)), 0, hidden, 1), view.scalar, data + i * view.stride);
+        std::string_view const seen = is_text(call, i) ? item.substr(0, room) : item;
+        stats.truncated += lengths[i] > room || lengths.cut[i], stats.tokens += tokens_of(call, lengths, i, columns);
+        if (data) land(row_of(hash_of('e', seen), 0, hidden, 1), view.scalar, data + i * view.stride);
     }
     trainer.dropped += std::size_t(std::count(kept.begin(), kept.end(), false));
     stats.step = ++trainer.steps_done, stats.dropped = trainer.dropped;

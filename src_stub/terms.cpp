@@ -25,12 +25,22 @@ struct terms_t {
     void add(char const *key, std::size_t value) { list.emplace_back(key, std::to_string(value)); }
     void add(char const *key, char const *name) { list.emplace_back(key, name); }
 
-    void add_masking(uform_masking_t const &masking) {
+    void add_masking(options_t const &options) {
+        uform_masking_t const &masking = options.masking;
         add("masking.token_mask_probability", masking.token_mask_probability);
         add("masking.token_mean_span", masking.token_mean_span);
         add("masking.replace_fraction", masking.replace_fraction);
         add("masking.random_fraction", masking.random_fraction);
         add("masking.text_weight", masking.text_weight);
+        if (options.sizes.token_values[0])
+            add("masking.image_mask_ratio", masking.image_mask_ratio),
+                add("masking.image_weight", masking.image_weight);
+        if (options.sizes.token_values[1])
+            add("masking.video_mask_ratio", masking.video_mask_ratio),
+                add("masking.video_weight", masking.video_weight);
+        if (options.sizes.token_values[2])
+            add("masking.audio_mask_ratio", masking.audio_mask_ratio),
+                add("masking.audio_weight", masking.audio_weight);
     }
 
     void add_contrastive(options_t const &options) {
@@ -72,7 +82,7 @@ metadata_t terms_of(options_t const &options) {
     terms.add("schedule.warmup_steps", options.schedule.warmup_steps);
     terms.add("schedule.learning_rate", options.schedule.learning_rate);
     terms.add("schedule.min_learning_rate", options.schedule.min_learning_rate);
-    if (options.masks()) terms.add_masking(options.masking);
+    if (options.masks()) terms.add_masking(options);
     if (options.contrasts()) terms.add_contrastive(options), terms.add_regularizers(options.regularizers);
     terms.add_late_interaction(options);
     terms.add("choices.weight", options.choices.weight);

@@ -82,10 +82,20 @@ void resolve_late_interaction(uform_trainer_init_ram_t const &call, options_t &o
     options.sizes.late_interaction_groups = options.contrastive.temperature_groups;
 }
 
-/** Terms that neither the engine nor the stub has. */
-void refuse_absent_terms(uform_trainer_init_ram_t const &call) {
-    if (call.batch.image.patch_side || call.batch.video.patch_side || call.batch.audio.chunk_samples)
-        unsupported("this build trains on text alone");
+/** Which media take part; their sizes are for `check_sizes` to refuse. */
+void resolve_media(uform_trainer_init_ram_t const &call, options_t &options) {
+    sizes_t &sizes = options.sizes;
+    auto const or_size = [](std::size_t &size, std::size_t otherwise) { size = size ? size : otherwise; };
+    if (call.batch.image.patch_side) sizes.image = call.batch.image, or_size(sizes.image.channels, 4);
+    if (call.batch.video.patch_side) {
+        sizes.video = call.batch.video;
+        or_size(sizes.video.tube_frames, 2), or_size(sizes.video.frame_stride, 1), or_size(sizes.video.channels, 3);
+        if (sizes.video.channels != 3) refuse("batch.video.channels must be 3");
+    }
+    if (call.batch.audio.chunk_samples) sizes.audio = call.batch.audio, or_size(sizes.audio.sample_rate, 16000);
+    count_token_values(sizes);
+    for (std::size_t medium = 0; medium < 3; ++medium)
+        sizes.reconstructs[medium] = options.masks() && sizes.enters(medium);
 }
 
 void resolve_masking(uform_masking_t const &asked, uform_masking_t &resolved) {
@@ -105,7 +115,12 @@ void resolve_masking(uform_masking_t const &asked, uform_masking_t &resolved) {
     resolved = asked;
     resolved.token_mask_probability = or_default(asked.token_mask_probability, 0.15f);
     resolved.token_mean_span = span, resolved.replace_fraction = replace, resolved.random_fraction = random;
-    resolved.text_weight = or_default(asked.text_weight, 1.0f);
+    for (float uform_masking_t::*weight : {&uform_masking_t::text_weight, &uform_masking_t::image_weight,
+                                           &uform_masking_t::video_weight, &uform_masking_t::audio_weight})
+        resolved.*weight = or_default(asked.*weight, 1.0f);
+    for (float uform_masking_t::*ratio :
+         {&uform_masking_t::image_mask_ratio, &uform_masking_t::video_mask_ratio, &uform_masking_t::audio_mask_ratio})
+        resolved.*ratio = or_default(asked.*ratio, 0.75f);
 }
 
 void resolve_choices(uform_trainer_init_ram_t const &call, options_t &options) {
@@ -138,7 +153,6 @@ options_t resolve(uform_trainer_init_ram_t const &call) {
     check_path(UFORM_STUB_FIELD("resume"), call.resume, false);
     check_path(UFORM_STUB_FIELD("initial"), call.initial, false);
     if (call.resume.length && call.initial.length) refuse("resume and initial exclude each other");
-    refuse_absent_terms(call);
     if (call.objective < uform_objective_masked_k || call.objective > uform_objective_joint_k)
         refuse("objective is not masked, contrastive or joint");
     if (!call.batch.max_rows_per_device) refuse("batch.max_rows_per_device must not be zero");
@@ -147,6 +161,7 @@ options_t resolve(uform_trainer_init_ram_t const &call) {
     options.batch = call.batch, options.objective = call.objective, options.seed = call.seed;
     options.sizes.hidden = call.hidden, options.sizes.depth = call.depth;
     options.sizes.context = call.batch.max_columns_per_row;
+    resolve_media(call, options);
     if (options.contrasts()) resolve_contrastive(call, options);
     resolve_choices(call, options);
     options.sizes.decoder = options.masks() || options.chooses();

@@ -110,7 +110,10 @@ void uform_trainer_handle_t::resume(std::string_view path, uform_progress_t cons
     check_same("objective", checkpoint.text("objective"), uform_objective_name(options.objective));
     check_terms(checkpoint, options);
     sizes_t const &asked = options.sizes;
-    check_same("image.patch_side", std::to_string(saved.image.patch_side), std::to_string(asked.image.patch_side));
+    auto const saved_entries = entries_of(saved), asked_entries = entries_of(asked);
+    for (std::size_t i = 0; i < saved_entries.size(); ++i)
+        check_same(saved_entries[i].first, std::to_string(saved_entries[i].second),
+                   std::to_string(asked_entries[i].second));
     check_same("late_interaction.width", std::to_string(saved.token_width), std::to_string(asked.token_width));
     check_same("choices.temperature_groups", std::to_string(saved.choice_groups), std::to_string(asked.choice_groups));
     check_same("contrastive.temperature_groups", std::to_string(saved.contrastive_groups),
@@ -154,6 +157,8 @@ void uform_trainer_handle_t::save(std::string_view path, uform_progress_t const 
                          {"objective", uform_objective_name(options.objective)},
                          {"prefix.query", query_prefix},
                          {"prefix.document", document_prefix}};
+    for (auto const &[name, value] : entries_of(options.sizes))
+        if (value) metadata.emplace_back(name, std::to_string(value));
     for (auto &entry : terms_of(options)) metadata.push_back(std::move(entry));
     removed_t const temporary {temporary_beside(path)};
     std::ofstream file(temporary.path, std::ios::binary);

@@ -54,9 +54,14 @@ TEST(arguments, accepted_tapes_give_their_items) {
     EXPECT_EQ(std::string(items[0].data(), items[0].size()), "ab");
     EXPECT_EQ(items[1].size(), 0u);
     EXPECT_EQ(std::string(items[2].data(), items[2].size()), "cde");
-    EXPECT_EQ(items.total(), 5u);
+    EXPECT_EQ(items.size(), 3u);
     EXPECT_EQ(tape_t<char>({nullptr, offsets + 1, 0}, 1)[0].size(), 0u);
-    EXPECT_EQ(tape_t<char>({nullptr, nullptr, 0}, 0).total(), 0u);
+    EXPECT_EQ(tape_t<char>({nullptr, nullptr, 0}, std::size_t(0)).size(), 0u);
+    std::uint32_t const chosen[] = {2, 0, 2};
+    tape_t<char> const some({data, offsets, 0}, std::span<std::uint32_t const>(chosen));
+    ASSERT_EQ(some.size(), 3u);
+    for (std::size_t i = 0; i < 3; ++i)
+        EXPECT_EQ(std::string(some[i].data(), some[i].size()), chosen[i] == 2 ? "cde" : "ab");
 }
 
 TEST(arguments, random_offsets_are_refused_or_stay_inside) {

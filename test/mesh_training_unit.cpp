@@ -26,7 +26,8 @@ using uform::testing::variable;
 constexpr std::size_t groups_k = 24; // of the whole batch; a group is an anchor, its match and, in some, a third text
 constexpr std::size_t steps_k = 20;
 constexpr std::size_t hidden_k = 128, token_width_k = 32;
-constexpr int choices_k = 1, late_interaction_k = 2; // terms beside the objective, of which a run has any
+constexpr std::size_t picture_values_k = 48, chunk_k = 20; // of a patch of 4 x 4 RGB pixels, of a recording's token
+constexpr int choices_k = 1, late_interaction_k = 2, media_terms_k = 4; // beside the objective, of which a run has any
 /** Groups below this one bring documents alone and choose nothing, those from the second on bring queries alone. */
 constexpr std::size_t first_asking_k = 5, first_lone_query_k = 21;
 
@@ -47,6 +48,9 @@ struct share_t {
     std::vector<std::uint32_t> temperature_groups;
     edge_lists_t attract, repel, ignore;
     std::vector<uform_late_interaction_side_t> sides;
+    std::vector<uform_modality_t> modalities;
+    std::vector<token_grid_t> grids;
+    std::vector<std::uint32_t> seeds; // of what media hold
     std::string choices;
     std::vector<float> targets;
     std::vector<std::size_t> choice_offsets {0};
@@ -62,7 +66,8 @@ struct share_t {
         std::size_t const size = 2 + group % 3 / 2;
         std::uint32_t const first = std::uint32_t(count());
         for (std::uint32_t i = 0; i < size; ++i) {
-            std::size_t const length = 4 + generator() % 44;
+            std::size_t length = 4 + generator() % 44;
+            add_content(group, i, length);
             for (std::size_t at = 0; at < length; ++at) data += char('a' + (group * 7 + generator() % 9) % 26);
             offsets.push_back(data.size()), temperature_groups.push_back(std::uint32_t(group % 2));
             if (i < 2) attract.ids.push_back(first + 1 - i), attract.weights.push_back(group % 4 ? 1.0f : 0.5f);
@@ -78,6 +83,24 @@ struct share_t {
             if (i == 1 && group >= first_asking_k && group % 3) choose(group);
             choice_offsets.push_back(choices.size());
         }
+    }
+    /** Some anchors are pictures or recordings, which groups below the first that asks have none of. */
+    void add_content(std::size_t group, std::uint32_t i, std::size_t &length) {
+        bool const is_medium = terms & media_terms_k && i == 0 && group >= first_asking_k && group % 2 == 0;
+        modalities.push_back(!is_medium  ? uform_modality_text_k
+                             : group % 4 ? uform_modality_audio_k
+                                         : uform_modality_image_k);
+        grids.push_back(!is_medium  ? token_grid_t {}
+                        : group % 4 ? token_grid_t {1, 1, 5 + group}
+                                    : token_grid_t {3, group / 4 + 1});
+        if (is_medium) length = grids.back().tokens(); // as many bytes, which nobody reads
+        seeds.push_back(std::uint32_t(group));
+    }
+    failure_t fill(std::size_t item, std::size_t tokens, bf16_t *values) const noexcept {
+        std::mt19937 generator(seeds[item] + 100);
+        std::size_t const count = tokens * (modalities[item] == uform_modality_image_k ? picture_values_k : chunk_k);
+        for (std::size_t i = 0; i < count; ++i) values[i] = round_to_bf16(float(int(generator() % 2001) - 1000) / 1000);
+        return {};
     }
     void choose(std::size_t group) {
         float const first = 0.1f + float(group) / 64;
@@ -98,6 +121,13 @@ struct share_t {
         items.relations = {count(), attract.view(), repel.view(), ignore.view(), 0.5f};
         scored.rows.resize(count() * hidden_k + 1), scored.vectors.resize(data.size() * token_width_k + 1);
         scored.offsets.resize(count() + 1);
+        if (terms & media_terms_k) {
+            items.modalities = modalities, items.grids = grids;
+            items.source = {[](void *self, std::size_t item, std::size_t tokens, bf16_t *values) noexcept {
+                                return static_cast<share_t const *>(self)->fill(item, tokens, values);
+                            },
+                            const_cast<share_t *>(this)};
+        }
         if (contrasts) items.embeddings = scored.rows.data();
         if (terms & late_interaction_k) {
             items.sides = sides;
@@ -130,6 +160,10 @@ trainer_options_t options_of(uform_objective_t objective, int terms) {
     options.regularizers.coding_rate_weight = 0.06f, options.regularizers.lipschitz_weight = 0.1f;
     options.regularizers.lipschitz_iterations = 4;
     options.schedule = derive_schedule({3e-3f, 0, 2, steps_k});
+    if (terms & media_terms_k) {
+        options.model.image = {4, 3}, options.model.audio = {chunk_k, 16000};
+        options.model.reconstructs[0] = options.model.reconstructs[2] = options.masks();
+    }
     if (terms & choices_k) {
         options.choices.weight = 0.75f, options.choices.brier_weight = 0.5f;
         options.choices.temperature_groups = options.model.choice_groups = 2;
@@ -177,7 +211,8 @@ failure_t train(record_t &record, uform_objective_t objective, int terms, std::v
         record.losses.insert(record.losses.end(),
                              {stats.loss, stats.contrastive_loss, stats.masked_text_loss, stats.coding_rate,
                               stats.lipschitz, stats.gradient_norm, stats.effective_rank, float(stats.tokens),
-                              stats.choices_loss, stats.late_interaction_loss});
+                              stats.choices_loss, stats.late_interaction_loss, stats.masked_image_loss,
+                              stats.masked_audio_loss});
         if (step > 0) continue;
         if (items.embeddings)
             record.rows.assign(reinterpret_cast<char const *>(scored.rows.data()),
@@ -197,7 +232,7 @@ failure_t train(record_t &record, uform_objective_t objective, int terms, std::v
     }
     return {};
 }
-constexpr std::size_t columns_k = 10; // of record_t::losses
+constexpr std::size_t columns_k = 12; // of record_t::losses
 
 /** "3,0,9" as how many groups each rank brings: the groups of one rank. */
 std::vector<std::size_t> groups_of(std::string const &shares, std::size_t rank) {
@@ -231,6 +266,43 @@ TEST(mesh_training_roles, DISABLED_train) {
         << record.bytes();
     std::ofstream(std::filesystem::path(role.folder) / ("rows-" + std::to_string(role.index))) << record.rows;
     std::ofstream(std::filesystem::path(role.folder) / ("vectors-" + std::to_string(role.index))) << record.vectors;
+}
+
+/** Process 1's first file is damaged when the first step decodes it; the step then is taken again. */
+TEST(mesh_training_roles, DISABLED_decode) {
+    role_t const role;
+    mesh_options_t options;
+    options.index = role.index, options.count = role.count, options.directory = role.folder, options.job = "decode";
+    mesh_t mesh;
+    ASSERT_FALSE(mesh.join(options));
+    executor_t executor;
+    trainer_t trainer;
+    ASSERT_FALSE(trainer.start(options_of(uform_objective_joint_k, media_terms_k), uform_cpu_class_serial_k, executor));
+    ASSERT_FALSE(trainer.meet(mesh));
+    share_t const share(groups_of("6,6", role.index), media_terms_k);
+    share_t::scored_t scored;
+    step_items_t items = share.items(scored, true);
+    token_source_t const source = items.source;
+    if (role.index == 1)
+        items.source.fill = [](void *, std::size_t, std::size_t, bf16_t *) noexcept {
+            return fail(uform_status_malformed_k, "the file is damaged");
+        };
+    uform_trainer_step_stats_t stats {};
+    failure_t const failure = trainer.step(items, executor, &stats);
+    role.say(uform_status_name(failure.status) + std::string(" | ") + failure.message + " | " + failure.detail +
+             (failure.item == failure_t::no_item_k ? "" : " | item " + std::to_string(failure.item)));
+    items.source = source;
+    EXPECT_FALSE(trainer.step(items, executor, &stats));
+    EXPECT_EQ(stats.step, 1u);
+}
+TEST(mesh_training, a_damaged_file_fails_the_step_in_all) {
+    if (transport_t().open().status == uform_status_unsupported_k) GTEST_SKIP() << "UCX is not there: libucx-dev";
+    folder_t folder;
+    processes_t processes(folder.path, 2);
+    processes.start_all("decode");
+    processes.expect_all_pass();
+    EXPECT_EQ(processes.said(1), "malformed | the file is damaged |  | item 0\n"); // of the seventh group, a recording
+    EXPECT_NE(processes.said(0).find("rank 1: the file is damaged"), std::string::npos) << processes.said(0);
 }
 
 /** Trains in as many processes as there are shares, which must end with equal bits; answers their record. */
@@ -286,13 +358,15 @@ TEST_P(mesh_training, first_step_agrees_with_one_process) {
     record_t alone;
     ASSERT_FALSE(train(alone, objective, terms, all_groups(), 1, nullptr));
     record_t const together = train_together(shares, objective, terms, 1, alone);
-    char const *const names[columns_k] = {"loss",      "contrastive",     "masked text",    "coding rate",
-                                          "Lipschitz", "gradient norm",   "effective rank", "tokens",
-                                          "choices",   "late interaction"};
+    char const *const names[columns_k] = {"loss",      "contrastive",      "masked text",    "coding rate",
+                                          "Lipschitz", "gradient norm",    "effective rank", "tokens",
+                                          "choices",   "late interaction", "masked image",   "masked audio"};
     for (std::size_t i = 0; i < columns_k; ++i) expect_near(together.losses[i], alone.losses[i], 1e-5f, names[i]);
     EXPECT_GT(alone.losses[0], 0.1f);
     EXPECT_EQ(alone.losses[8] > 0.1f, (terms & choices_k) != 0);
     EXPECT_EQ(alone.losses[9] > 0.1f, (terms & late_interaction_k) != 0);
+    for (std::size_t const masked : {10, 11})
+        EXPECT_EQ(alone.losses[masked] > 0.1f, terms & media_terms_k && objective != uform_objective_contrastive_k);
     double worst = 0;
     for (std::size_t tensor = 0, at = 0; tensor < alone.sizes.size(); at += alone.sizes[tensor++]) {
         double difference = 0, norm = 0;
@@ -320,6 +394,12 @@ INSTANTIATE_TEST_SUITE_P(terms, mesh_training,
                                            case_t {"17,7", uform_objective_joint_k, late_interaction_k},
                                            case_t {"5,0,16,3", uform_objective_joint_k,
                                                    choices_k | late_interaction_k}));
+// Five groups first: a process without a picture or a recording.
+INSTANTIATE_TEST_SUITE_P(media, mesh_training,
+                         ::testing::Values(case_t {"5,19", uform_objective_masked_k, media_terms_k},
+                                           case_t {"14,10", uform_objective_contrastive_k, media_terms_k},
+                                           case_t {"5,0,16,3", uform_objective_joint_k,
+                                                   choices_k | late_interaction_k | media_terms_k}));
 
 TEST(mesh_training, twenty_steps_stay_within_the_drift_of_permuted_batches) {
     if (!has_ucx()) GTEST_SKIP() << "UCX is not there: libucx-dev";

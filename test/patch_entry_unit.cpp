@@ -228,6 +228,40 @@ TEST(patch_entry, x_is_the_projection_and_its_bias_in_every_class) {
     (void)oracle;
 }
 
+/** A hidden token is its medium's MASK row; what the others enter as does not know of it, nor of the runs' cuts. */
+TEST(patch_entry, hidden_tokens_enter_as_masks_in_every_class) {
+    static constexpr std::uint32_t covered[] = {0, 3, 6, 7, 8, 26};
+    for (uform_cpu_class_t class_ = uform_cpu_class_serial_k; class_ <= uform_cpu_class_wasm_simd_k; ++class_) {
+        uform_cpu_class_t resolved;
+        if (!has_kernels(class_) || resolve_class(class_, has_kernels, resolved)) continue;
+        patch_tower_t<kit_table_t> tower(*kit_of(class_));
+        constexpr std::size_t hidden = tower.hidden_k, values = tower.values_k, tokens = tower.tokens_k;
+        std::vector<double> const shown = tower.run(false);
+        std::vector<bf16_t> mask;
+        tower.draw(mask, hidden, 80);
+        tower.model.tower.weights.media[0].mask = mask.data();
+        std::span<std::uint32_t const> const all(covered);
+        run_t<float> const whole[] = {{0, tokens, nullptr, tower.patches.data(), medium_t::image_k, all}};
+        run_t<float> const cut[] = {
+            {0, 7, nullptr, tower.patches.data(), medium_t::image_k, all.first(3)},
+            {7, 2, nullptr, tower.patches.data() + 7 * values, medium_t::image_k, all.subspan(3, 2)}, // hidden whole
+            {9, 18, nullptr, tower.patches.data() + 9 * values, medium_t::image_k, all.last(1)}};
+        std::uint32_t const offsets[] = {0, tokens};
+        for (std::span<run_t<float> const> const runs : {std::span<run_t<float> const>(whole), {cut}}) {
+            lane_t lane;
+            std::vector<float> x(tokens * hidden);
+            enter(tower.model.kit, lane, tower.model.tower.weights, mixed_batch_t<float> {{offsets}, nullptr, runs},
+                  x.data());
+            ASSERT_FALSE(lane.failed());
+            for (std::size_t i = 0; i < x.size(); ++i) {
+                bool const is_hidden = std::find(all.begin(), all.end(), i / hidden) != all.end();
+                ASSERT_EQ(x[i], is_hidden ? double(widen(mask[i % hidden])) : shown[i])
+                    << kit_of(class_)->name << " token " << i / hidden;
+            }
+        }
+    }
+}
+
 TEST(patch_entry, towers_of_every_class_agree_with_the_serial_one_in_double) {
     serial::kit<double> const oracle_kit;
     patch_tower_t<serial::kit<double>> oracle(oracle_kit);

@@ -82,7 +82,8 @@ UFORM_API void uform_mesh_describe(uform_mesh_describe_t *arguments);
 UFORM_API void uform_mesh_free(uform_mesh_t mesh);
 
 /** The capacity of one device's step, fixed when the trainer is made. Text always takes part; another modality does
- *  where its shape is not zero. */
+ *  where its shape is not zero. A step without an item of it goes as if it took no part, but that its own weights are
+ *  updated by gradients of zero: what their moments still hold, and the decay of matrices. */
 typedef struct uform_batch_shape_t {
     size_t max_rows_per_device;     /**< rows that items are packed into, above zero */
     size_t max_segments_per_device; /**< items, over all rows, above zero */
@@ -281,12 +282,13 @@ typedef struct uform_trainer_step_stats_t {
     float loss;                  /**< the sum that was minimized */
     float contrastive_loss;      /**< zero where the objective is masked alone */
     float masked_text_loss;      /**< without its weight; zero where absent */
-    float masked_image_loss;     /**< without its weight; zero where absent */
-    float masked_video_loss;     /**< without its weight; zero where absent */
-    float masked_audio_loss;     /**< without its weight; zero where absent */
+    float masked_image_loss;     /**< mean squared error of hidden patches, each less its mean, over its deviation: zeros
+                                      err by one; without its weight; zero where absent */
+    float masked_video_loss;     /**< the same of tubes */
+    float masked_audio_loss;     /**< the same of chunks of samples */
     float late_interaction_loss; /**< with its weight; zero where absent */
     float choices_loss; /**< without its weight, with its Brier score, over items that chose; zero where absent */
-    size_t truncated;            /**< items cut to a row, over the world */
+    size_t truncated;            /**< items cut to a row, or to the most that their modality has, over the world */
     size_t dropped;              /**< items that found no room, over the world, since stats were last read */
     float gradient_norm;         /**< Euclidean, over all tensors, after the world's reduction */
     float coding_rate;           /**< 1/2 log det(...) in nats, without its weight; zero where off */
@@ -306,16 +308,18 @@ typedef struct uform_trainer_step_t {
     uform_completion_t completion;
     size_t count;                  /**< items of this process, none only where another has some; more than its devices
                                         hold is `shape_mismatch` */
-    uform_modality_t const *modalities; /**< [count]; one the batch shape leaves out is `unsupported`. NULL: all text */
-    uform_tape_view_t contents;    /**< u8: a text or a whole file each */
+    uform_modality_t const *modalities; /**< [count]; one that the batch shape leaves out, or whose files
+                                             this build does not read, is `unsupported`. NULL: all text */
+    uform_tape_view_t contents;    /**< u8: a text or a whole file each. A file that is damaged or beyond `limits`
+                                        fails the step as it fails encoding, naming the item; nothing has changed then */
     uint32_t const *bags;          /**< [count]; items of one bag share a device. NULL: each alone */
     uint32_t const *temperature_groups; /**< [count], below `contrastive.temperature_groups` where pairs are scored, and
                                              below `choices.temperature_groups` for items that choose. NULL: all zero */
     uform_late_interaction_side_t const *sides; /**< [count], read where `late_interaction` has weight; NULL: none takes
                                             part. A query without a token past the prefix is `invalid_argument` */
-    uform_tape_view_t choices; /**< u8: the legal bytes of each item, all different; an item may have none, and more
-                                        than `batch.max_choices_per_item` are `shape_mismatch`. NULL offsets: none.
-                                        `unsupported` where the run's `choices.weight` is zero */
+    uform_tape_view_t choices; /**< u8: the legal bytes of each item, all different; an item may have none, and one that
+                                        is no text must. More than `batch.max_choices_per_item` are `shape_mismatch`.
+                                        NULL offsets: none. `unsupported` where the run's `choices.weight` is zero */
     uform_tape_view_t choice_targets; /**< f32: a probability for each of `choices`, with items as long, summing to one
                                            within 1/256 per item that chooses */
     uform_relations_view_t relations; /**< read unless the objective is masked alone; a world without an attract edge is

@@ -43,7 +43,7 @@ bool buffer_t::is_integer(std::size_t bytes) const noexcept {
 
 bool buffer_t::is_bytes() const noexcept {
     char const name = letter();
-    return view_.itemsize == 1 && (name == 'B' || name == 'b' || name == 'c' || name == 's');
+    return view_.itemsize == 1 && (name == 'B' || name == 'c' || name == 's');
 }
 
 uform_scalar_t scalar_of(buffer_t const &buffer) noexcept {
@@ -78,7 +78,7 @@ bool array_t<element_>::take(PyObject *value, char const *name) noexcept {
     if (!copied_.allocate(count_)) return false;
     for (std::size_t index = 0; index < count_; ++index) {
         reference_t const number(PyNumber_Index(PyTuple_GET_ITEM(items.get(), index)));
-        if (!number) return false;
+        if (!number) return blame_item(index);
         long long const got = PyLong_AsLongLong(number.get());
         bool const failed = got == -1 && PyErr_Occurred();
         if (failed) PyErr_Clear();

@@ -77,15 +77,15 @@ class tape_t {
     uform_tape_view_t view_ {};
 
     bool lend(PyObject *data, PyObject *offsets, char const *name) noexcept;
-    bool gather_bytes(PyObject *items, char const *name) noexcept;
+    bool gather_bytes(PyObject *items, char const *name, bool texts) noexcept;
     bool gather_samples(PyObject *items, char const *name) noexcept;
 
   public:
     /** A sequence of texts or files (u8), or of 1-D float32 buffers (f32), gathered with one copy; or a tuple of data
-     *  and offsets, lent. */
-    bool take(PyObject *value, char const *name, uform_scalar_t scalar) noexcept;
+     *  and offsets, lent. Only where `texts` are meant is a str an item: of files it would be a path. */
+    bool take(PyObject *value, char const *name, uform_scalar_t scalar, bool texts = true) noexcept;
     /** The same, and of as many items. */
-    bool take(PyObject *value, char const *name, uform_scalar_t scalar, std::size_t items) noexcept;
+    bool take_as_many(PyObject *value, char const *name, uform_scalar_t scalar, std::size_t items) noexcept;
 
     std::size_t count() const noexcept { return count_; }
     uform_tape_view_t const &view() const noexcept { return view_; }

@@ -37,15 +37,14 @@ bool interpreter_ends() noexcept {
 #endif
 }
 
-/** The exception that is set, as one object with its traceback; clears it. */
-PyObject *take_exception() noexcept {
-    PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    if (traceback && value) PyException_SetTraceback(value, traceback);
-    Py_XDECREF(type), Py_XDECREF(traceback);
-    return value;
-}
+/** The progress handlers this thread is inside of, the innermost first. */
+struct report_t {
+    call_t const *call;
+    report_t const *outer;
+};
+thread_local report_t const *reports = nullptr;
+
+std::size_t abandoned_count = 0; // calls alive that nobody will ask for again
 
 } // namespace
 
@@ -57,14 +56,52 @@ call_t::~call_t() {
     if (next_) next_->previous_ = previous_;
 }
 
-void call_t::dispose(call_t *call) noexcept {
-    if (call && call->started_ && !call->lost() && call->status() == uform_status_deferred_k) {
-        if (interpreter_ends()) call->stop_.store(true);
-        without_gil_t const others;
-        uform_outcome_wait(&call->outcome);
-    }
-    delete call;
+bool call_t::outlast() noexcept {
+    if (!started_ || lost() || status() != uform_status_deferred_k) return true;
+    if (reports_here()) return false;
+    if (interpreter_ends()) stop_.store(true);
+    without_gil_t const others;
+    return uform_outcome_wait(&outcome), true;
 }
+
+void call_t::dispose(call_t *call) noexcept {
+    if (!call || call->outlast()) return delete call;
+    call->abandoned_ = true, ++abandoned_count;
+}
+
+void call_t::reap() noexcept {
+    for (call_t *call = alive; abandoned_count && call;) {
+        call_t *const ended = call->abandoned_ && call->status() != uform_status_deferred_k ? call : nullptr;
+        call = call->next_;
+        if (!ended) continue;
+        ended->abandoned_ = false, --abandoned_count;
+        delete ended; // which may run Python, and so change the list, or come here again
+        call = alive;
+    }
+}
+
+bool call_t::reports_here() const noexcept {
+    for (report_t const *report = reports; report; report = report->outer)
+        if (report->call == this) return true;
+    return false;
+}
+
+bool call_t::reports_here(executor_object_t const *executor) noexcept {
+    for (report_t const *report = reports; report; report = report->outer)
+        if (report->call->executor.get() == reinterpret_cast<PyObject const *>(executor)) return true;
+    return false;
+}
+
+int call_t::traverse(visitproc visit, void *arg) const noexcept {
+    Py_VISIT(held.get());
+    Py_VISIT(executor.get());
+    Py_VISIT(arena.get());
+    Py_VISIT(handler.get());
+    Py_VISIT(error_.get());
+    return 0;
+}
+
+void call_t::clear() noexcept { reference_t const answering(std::move(handler)), raised(std::move(error_)); }
 
 bool call_t::receive(receiver_t const &receiver) noexcept {
     held = reference_t::borrowed(receiver.handle);
@@ -92,6 +129,8 @@ bool call_t::lost() const noexcept {
 bool call_t::answer_from_python(std::size_t completed, std::size_t total, bool look) noexcept {
     if (interpreter_ends()) return false; // nobody may take the GIL any more
     with_gil_t const gil;
+    report_t const report {this, reports};
+    reports = &report;
     bool go = !look || PyErr_CheckSignals() == 0;
     if (go && handler) {
         reference_t const answer(PyObject_CallFunction(handler.get(), "nn", Py_ssize_t(completed), Py_ssize_t(total)));
@@ -99,6 +138,7 @@ bool call_t::answer_from_python(std::size_t completed, std::size_t total, bool l
         go = truth == 1;
     }
     if (PyErr_Occurred()) error_ = reference_t(take_exception()), go = false;
+    reports = report.outer;
     return go;
 }
 
@@ -114,6 +154,7 @@ bool call_t::report(std::size_t completed, std::size_t total, void *context) noe
 }
 
 bool call_t::start(uform_completion_t completion) noexcept {
+    if (abandoned_count) reap();
     auto *const own = reinterpret_cast<arena_object_t *>(arena.get());
     if (executor && !(executor_handle = reinterpret_cast<executor_object_t *>(executor.get())->handle))
         return raise(uform_status_invalid_argument_k, "executor is closed"), false;

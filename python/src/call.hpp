@@ -32,9 +32,10 @@ class call_t {
     unsigned long caller_ = 0;   // the thread that blocks in it on the main thread; 0: none
     std::int64_t next_look_ = 0; // nanoseconds: when to look for signals again
     std::atomic<bool> stop_ {false};
-    bool started_ = false;
+    bool started_ = false, abandoned_ = false;
 
     bool answer_from_python(std::size_t completed, std::size_t total, bool look) noexcept;
+    static void reap() noexcept; // deletes abandoned calls that are final
     static bool report(std::size_t completed, std::size_t total, void *context) noexcept;
 
   public:
@@ -47,8 +48,19 @@ class call_t {
     call_t(call_t const &) = delete;
     /** Of a call that is final: what it holds goes with it. */
     virtual ~call_t();
-    /** Waits for a call, then deletes it. NULL is safe. */
+    /** Waits for a call, then deletes it; one that waits for this very thread is deleted later. NULL is safe. */
     static void dispose(call_t *call) noexcept;
+    /** Sleeps until a call is final, whatever signals come; false where it waits for this thread. */
+    bool outlast() noexcept;
+
+    /** Whether this thread is inside the call's progress handler, so that waiting here would never end. */
+    bool reports_here() const noexcept;
+    /** The same of any call of one executor. */
+    static bool reports_here(executor_object_t const *executor) noexcept;
+
+    /** For the collector: what Python code may have made a cycle of. */
+    int traverse(visitproc visit, void *arg) const noexcept;
+    void clear() noexcept;
 
     /** Calls the verb; without the GIL. */
     virtual void enter(uform_completion_t completion) noexcept = 0;

@@ -6,6 +6,7 @@
 
 #include "call.hpp"
 #include "enums.hpp"
+#include "errors.hpp"
 
 namespace binding {
 namespace {
@@ -28,14 +29,7 @@ deferred_t *of(PyObject *object) noexcept { return reinterpret_cast<deferred_t *
  */
 void settle(deferred_t *self) noexcept {
     self->settler = PyThread_get_thread_ident();
-    PyObject *error = nullptr, *const result = self->call->finish();
-    if (!result) {
-        PyObject *kind = nullptr, *traceback = nullptr;
-        PyErr_Fetch(&kind, &error, &traceback);
-        PyErr_NormalizeException(&kind, &error, &traceback);
-        if (traceback) PyException_SetTraceback(error, traceback);
-        Py_XDECREF(kind), Py_XDECREF(traceback);
-    }
+    PyObject *const result = self->call->finish(), *const error = result ? nullptr : take_exception();
     self->status = self->call->status(), self->result = result, self->error = error;
     self->spent = std::exchange(self->call, nullptr), self->settler = 0;
 }
@@ -59,6 +53,8 @@ void leave(deferred_t *self) noexcept {
 
 PyObject *wait(PyObject *object, PyObject *) noexcept {
     deferred_t *const self = of(object);
+    if (self->call && self->call->reports_here())
+        return raise(uform_status_contended_k, "the call waits for its progress handler, and cannot be waited for there");
     if (self->call) {
         ++self->waiters; // another thread may answer the call while this one sleeps on its outcome
         bool const over = self->call->wait() && outlast_settler(self);
@@ -67,6 +63,7 @@ PyObject *wait(PyObject *object, PyObject *) noexcept {
         if (!over) return nullptr;
     }
     if (self->result) return reference_t::borrowed(self->result).release();
+    if (!self->error) return raise(uform_status_contended_k, "the call was dropped in its own progress handler");
     PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(self->error)), self->error);
     return nullptr;
 }
@@ -99,14 +96,27 @@ void deallocate(PyObject *object) noexcept {
     forget(object);
 }
 
-/** An error that was raised knows the frames it passed, which know this object. */
+/** Of garbage, before the collector takes any of it apart: a handler there may still be running. */
+void finalize(PyObject *object) noexcept {
+    deferred_t *const self = of(object);
+    PyObject *kind = nullptr, *value = nullptr, *traceback = nullptr;
+    PyErr_Fetch(&kind, &value, &traceback);
+    if (self->call && !self->call->outlast()) {
+        self->status = uform_status_contended_k;
+        call_t::dispose(std::exchange(self->call, nullptr));
+    }
+    PyErr_Restore(kind, value, traceback);
+}
+
+/** A handler may hold the call that it answers, and an error knows the frames it passed, which know this object. */
 int traverse(PyObject *object, visitproc visit, void *arg) noexcept {
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(of(object)->result);
     Py_VISIT(of(object)->error);
-    return 0;
+    return of(object)->call ? of(object)->call->traverse(visit, arg) : 0;
 }
 int clear(PyObject *object) noexcept {
+    if (of(object)->call) of(object)->call->clear();
     if (PyObject *const error = of(object)->error) PyException_SetTraceback(error, Py_None);
     return 0;
 }
@@ -115,8 +125,7 @@ PyMethodDef methods[] = {
     {"wait", wait, METH_NOARGS,
      "wait($self, /)\n--\n\nSleeps until the call is final, other threads running meanwhile, and answers what the verb "
      "answers when it blocks, or raises what it raises. Again: the same answer.\n\nKeyboardInterrupt ends the wait, "
-     "not "
-     "the call."},
+     "not the call. Raises ContendedError inside the call's own progress handler."},
     {"__class_getitem__", Py_GenericAlias, METH_O | METH_CLASS, "Deferred[result], for annotations."},
     {}};
 PyGetSetDef getters[] = {
@@ -125,6 +134,7 @@ PyType_Slot slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void *>(deallocate)},
     {Py_tp_traverse, reinterpret_cast<void *>(traverse)},
     {Py_tp_clear, reinterpret_cast<void *>(clear)},
+    {Py_tp_finalize, reinterpret_cast<void *>(finalize)},
     {Py_am_await, reinterpret_cast<void *>(await)},
     {Py_tp_methods, methods},
     {Py_tp_getset, getters},

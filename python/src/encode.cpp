@@ -76,7 +76,7 @@ PyObject *encode_files(char const *name, record_t stats, PyObject *self, PyObjec
     if (!call) return nullptr;
     if (!take_shared(*call, receiver, values[1], values + 2, stats) ||
         !to_record(record_limits_k, values[7], "limits", limits, &call->arguments.limits) ||
-        !call->items.take(values[0], "files", uform_scalar_u8_k))
+        !call->items.take(values[0], "files", uform_scalar_u8_k, false))
         return delete call, nullptr;
     call->arguments.files = call->items.view(), call->arguments.count = call->items.count();
     return run(call, receiver.completion);
@@ -92,15 +92,16 @@ bool take_pixels(pixels_call_t &call, PyObject *value) noexcept {
     if (!call.heights.allocate(count) || !call.widths.allocate(count)) return false;
     for (std::size_t index = 0; index < count; ++index) {
         buffer_t picture;
-        if (!picture.borrow(PyTuple_GET_ITEM(pictures.get(), index), "pixels")) return false;
+        if (!picture.borrow(PyTuple_GET_ITEM(pictures.get(), index), "pixels")) return blame_item(index);
         Py_buffer const &view = picture.view();
         if (!picture.is_bytes() || view.ndim != 3)
-            return PyErr_SetString(PyExc_TypeError, "pixels must be [height, width, 3] buffers of uint8"), false;
+            return PyErr_SetString(PyExc_TypeError, "pixels must be [height, width, 3] buffers of uint8"),
+                   blame_item(index);
         if (view.shape[2] != 3)
             return raise_item(uform_status_shape_mismatch_k, index, "pixels must have three channels"), false;
         call.heights[index] = std::size_t(view.shape[0]), call.widths[index] = std::size_t(view.shape[1]);
     }
-    if (!call.items.take(pictures.get(), "pixels", uform_scalar_u8_k)) return false;
+    if (!call.items.take(pictures.get(), "pixels", uform_scalar_u8_k, false)) return false;
     call.arguments.pixels = call.items.view(), call.arguments.count = count;
     call.arguments.heights = call.heights.data(), call.arguments.widths = call.widths.data();
     return true;

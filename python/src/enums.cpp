@@ -119,6 +119,21 @@ PyObject *from_mask(enum_t which, std::uint64_t mask) noexcept {
     return list ? PyList_AsTuple(list.get()) : nullptr;
 }
 
+bool to_mask(enum_t which, PyObject *value, char const *name, std::uint64_t &out) noexcept {
+    if (!given(value)) return true;
+    reference_t const members(PySequence_Tuple(value));
+    if (!members) return false;
+    std::uint64_t mask = 0;
+    for (Py_ssize_t index = 0; index < PyTuple_GET_SIZE(members.get()); ++index) {
+        std::int32_t bit = -1;
+        if (!to_enum(which, PyTuple_GET_ITEM(members.get(), index), name, bit)) return blame_item(std::size_t(index));
+        if (bit < 0 || bit > 63)
+            return raise_item(uform_status_invalid_argument_k, std::size_t(index), "%s holds no class", name), false;
+        mask |= std::uint64_t(1) << bit;
+    }
+    return out = mask, true;
+}
+
 bool to_outputs(PyObject *value, unsigned &out) noexcept {
     if (!given(value)) return true;
     if (Py_TYPE(value) != reinterpret_cast<PyTypeObject *>(outputs_class))

@@ -32,6 +32,8 @@ PyObject *from_enum(enum_t which, std::int32_t value) noexcept;
 bool to_enum(enum_t which, PyObject *value, char const *name, std::int32_t &out) noexcept;
 /** A mask with bit `1 << x` set for class x, as a tuple of members. */
 PyObject *from_mask(enum_t which, std::uint64_t mask) noexcept;
+/** Such a tuple, or any sequence of members, as a mask; absent or None leaves it. */
+bool to_mask(enum_t which, PyObject *value, char const *name, std::uint64_t &out) noexcept;
 
 /** Which surfaces a call keeps; a `uform.Outputs`. */
 enum outputs_t : unsigned { embeddings_k = 1, states_k = 2, token_vectors_k = 4 };

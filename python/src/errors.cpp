@@ -11,7 +11,7 @@ namespace binding {
 namespace {
 
 constexpr std::size_t statuses_k = uform_status_invalid_argument_k + 1;
-PyObject *base_class = nullptr, *classes[statuses_k] = {};
+PyObject *base_class = nullptr, *invalid_type_class = nullptr, *classes[statuses_k] = {};
 
 struct class_t {
     uform_status_t status;
@@ -104,6 +104,27 @@ PyObject *raise_item(uform_status_t status, std::size_t item, char const *format
     return nullptr;
 }
 
+PyObject *take_exception() noexcept {
+    PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback && value) PyException_SetTraceback(value, traceback);
+    Py_XDECREF(type), Py_XDECREF(traceback);
+    return value;
+}
+
+bool blame_item(std::size_t item) noexcept {
+    bool const ours = PyErr_ExceptionMatches(base_class);
+    if (!ours && !PyErr_ExceptionMatches(PyExc_TypeError)) return false;
+    reference_t const before(take_exception());
+    auto *const type = ours ? reinterpret_cast<PyObject *>(Py_TYPE(before.get())) : invalid_type_class;
+    reference_t const text(PyUnicode_FromFormat("%S (item %zu)", before.get(), item)), index(PyLong_FromSize_t(item));
+    reference_t const error(text ? PyObject_CallFunctionObjArgs(type, text.get(), nullptr) : nullptr);
+    if (error && index && PyObject_SetAttrString(error.get(), "item", index.get()) == 0)
+        PyErr_SetObject(type, error.get());
+    return false;
+}
+
 bool add_errors(PyObject *module) noexcept {
     base_class =
         make_class(module, "Error",
@@ -117,7 +138,12 @@ bool add_errors(PyObject *module) noexcept {
         classes[row.status] = bases ? make_class(module, row.name, row.doc, row.status, bases.get()) : nullptr;
         if (!classes[row.status]) return false;
     }
-    return true;
+    reference_t const both(PyTuple_Pack(2, classes[uform_status_invalid_argument_k], PyExc_TypeError));
+    invalid_type_class = both ? make_class(module, "InvalidTypeError",
+                                           "An item of a list is of a type that none can be; `item` says which.",
+                                           uform_status_invalid_argument_k, both.get())
+                              : nullptr;
+    return invalid_type_class != nullptr;
 }
 
 } // namespace binding

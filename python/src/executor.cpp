@@ -70,6 +70,11 @@ PyObject *on_pool(PyObject *, PyObject *const *given_, Py_ssize_t count, PyObjec
     return create(uform_executor_on_pool, call, false);
 }
 
+bool may_wait(PyObject *self) noexcept {
+    if (!call_t::reports_here(of(self))) return true;
+    return raise(uform_status_contended_k, "executor runs the call whose progress handler this is"), false;
+}
+
 PyObject *drain(PyObject *self, PyObject *const *given_, Py_ssize_t count, PyObject *names) noexcept {
     static char const *const words[] = {"mood"};
     PyObject *mood;
@@ -78,6 +83,7 @@ PyObject *drain(PyObject *self, PyObject *const *given_, Py_ssize_t count, PyObj
     if (!parse({"drain", words, 1, 1, 0}, given_, count, names, &mood)) return nullptr;
     if (!to_enum(enum_mood_k, mood, "mood", call.mood)) return nullptr;
     if (!call.executor) return raise(uform_status_invalid_argument_k, "executor is closed");
+    if (!may_wait(self)) return nullptr;
     {
         without_gil_t const others;
         uform_executor_drain(&call);
@@ -87,6 +93,7 @@ PyObject *drain(PyObject *self, PyObject *const *given_, Py_ssize_t count, PyObj
 }
 
 PyObject *close(PyObject *self, PyObject *) noexcept {
+    if (!may_wait(self)) return nullptr;
     uform_executor_t const handle = std::exchange(of(self)->handle, nullptr);
     if (handle) {
         call_t::wait_for_all(of(self), false);
@@ -128,10 +135,10 @@ PyMethodDef methods[] = {
         METH_STATIC),
     fast("drain", drain,
          "drain($self, /, mood=None)\n--\n\nWaits until no call holds the executor, then sets how its threads idle: a "
-         "uform.Mood, None for SPINNING.\n\nRaises ContendedError where another thread drains it."),
+         "uform.Mood, None for SPINNING.\n\nRaises ContendedError where another thread drains it, and inside a progress handler of its own."),
     {"close", close, METH_NOARGS,
      "close($self, /)\n--\n\nWaits for its calls, then ends its threads. Later calls on it raise "
-     "InvalidArgumentError."},
+     "InvalidArgumentError; inside a progress handler of its own it raises ContendedError."},
     {"__enter__", enter, METH_NOARGS, nullptr},
     {"__exit__", close, METH_VARARGS, nullptr},
     {}};

@@ -17,7 +17,7 @@ enum kind_t {
     sizes_k,  // a pointer to size_t, its count behind it
     path_k,   // a uform_bytes_view_t of the system's bytes
     name_k,   // a uform_bytes_view_t of UTF-8
-    text_k,   // characters inside the struct, NUL-ended
+    text_k,   // `detail` characters inside the struct, NUL-ended
     mask_k,   // a u64 of bits; `detail` names the enum
 };
 
@@ -86,7 +86,7 @@ inline field_t const gpu_device_fields[] = {
     UFORM_FIELD(uform_gpu_device_t, gpu_class, enum_k, enum_gpu_class_k, "UNKNOWN where no kernels fit it."),
     UFORM_FIELD(uform_gpu_device_t, memory_bytes, size_k, 0, "Of device memory, in total."),
     UFORM_FIELD(uform_gpu_device_t, memory_domain, size_k, 0, "The nearest NUMA node; 2^64 - 1 where unknown."),
-    UFORM_FIELD(uform_gpu_device_t, name, text_k, 0, "The vendor's product name."),
+    UFORM_FIELD(uform_gpu_device_t, name, text_k, sizeof(uform_gpu_device_t::name), "The vendor's product name."),
 };
 inline field_t const encode_stats_fields[] = {
     UFORM_FIELD(uform_encode_stats_t, truncated, size_k, 0, "Items that did not fit the context whole."),

@@ -1,6 +1,6 @@
 /**
  *  @file records.cpp
- *  @brief Bodies of records.hpp: one constructor, one getter and one repr for every table.
+ *  @brief Bodies of records.hpp: one constructor, one getter, one repr and one comparison for every table.
  */
 #include "records.hpp"
 #include "errors.hpp"
@@ -51,6 +51,16 @@ bool set_sizes(instance_t *self, field_t const &field, PyObject *value) noexcept
     return keep_alive(self, storage);
 }
 
+/** Characters within the struct, room for their NUL left. */
+bool set_text(instance_t *self, field_t const &field, PyObject *value) noexcept {
+    reference_t kept;
+    uform_bytes_view_t text {};
+    if (!to_bytes(value, field.name, kept, text)) return false;
+    if (text.length >= std::size_t(field.detail))
+        return raise(uform_status_invalid_argument_k, "%s has more than %d bytes", field.name, field.detail - 1), false;
+    return text.length == 0 || std::memcpy(&at<char>(self, field), text.data, text.length), true;
+}
+
 bool set_field(instance_t *self, field_t const &field, PyObject *value) noexcept {
     if (!given(value)) return true;
     reference_t kept;
@@ -58,8 +68,9 @@ bool set_field(instance_t *self, field_t const &field, PyObject *value) noexcept
     case size_k:
         return to_size(value, field.name, at<std::size_t>(self, field));
     case u64_k:
-    case mask_k:
         return to_u64(value, field.name, at<std::uint64_t>(self, field));
+    case mask_k:
+        return to_mask(enum_t(field.detail), value, field.name, at<std::uint64_t>(self, field));
     case f32_k:
         return to_f32(value, field.name, at<float>(self, field));
     case enum_k:
@@ -74,9 +85,9 @@ bool set_field(instance_t *self, field_t const &field, PyObject *value) noexcept
         return to_record(record_t(field.detail), value, field.name, kept, self->bytes + field.offset) &&
                keep_alive(self, kept);
     case text_k:
-        break;
+        return set_text(self, field, value);
     }
-    return PyErr_Format(PyExc_TypeError, "%s is read alone", field.name), false;
+    return true;
 }
 
 PyObject *get_sizes(instance_t *self, field_t const &field) noexcept {
@@ -144,6 +155,43 @@ void deallocate(PyObject *object) noexcept {
     forget(object);
 }
 
+/** All fields as a tuple, in order: what makes an equal record. */
+PyObject *fields_of(PyObject *object) noexcept {
+    record_table_t const &table = record_tables[which_of(Py_TYPE(object))];
+    reference_t fields(PyTuple_New(Py_ssize_t(table.count)));
+    for (std::size_t index = 0; fields && index < table.count; ++index) {
+        PyObject *const value = get(object, const_cast<field_t *>(&table.fields[index]));
+        if (!value) return nullptr;
+        PyTuple_SET_ITEM(fields.get(), Py_ssize_t(index), value);
+    }
+    return fields.release();
+}
+
+PyObject *compare(PyObject *object, PyObject *other, int operation) noexcept {
+    if (Py_TYPE(object) != Py_TYPE(other) || (operation != Py_EQ && operation != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
+    reference_t const fields(fields_of(object)), others(fields ? fields_of(other) : nullptr);
+    return others ? PyObject_RichCompare(fields.get(), others.get(), operation) : nullptr;
+}
+
+Py_hash_t hash(PyObject *object) noexcept {
+    reference_t const fields(fields_of(object));
+    return fields ? PyObject_Hash(fields.get()) : -1;
+}
+
+/** For pickle and copy: the type, and its arguments. */
+PyObject *reduce(PyObject *object, PyObject *) noexcept {
+    reference_t const fields(fields_of(object));
+    return fields ? PyTuple_Pack(2, reinterpret_cast<PyObject *>(Py_TYPE(object)), fields.get()) : nullptr;
+}
+
+PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr}, {}};
+
+/** Records that calls overwrite are no keys. */
+bool is_overwritten(std::size_t which) noexcept {
+    return which == record_trainer_step_stats_k ||
+           (which >= record_text_encode_stats_k && which <= record_text_choose_stats_k);
+}
+
 PyObject *represent(PyObject *object) noexcept {
     record_table_t const &table = record_tables[which_of(Py_TYPE(object))];
     reference_t const parts(PyList_New(0));
@@ -168,10 +216,17 @@ PyTypeObject *add_record(PyObject *module, std::size_t which) noexcept {
         getters[index] = {field.name, get, nullptr, field.doc, const_cast<field_t *>(&field)};
     }
     parameter_names[which] = names;
+    hashfunc const hashed = is_overwritten(which) ? PyObject_HashNotImplemented : hash;
     PyType_Slot slots[] = {
-        {Py_tp_new, reinterpret_cast<void *>(construct)},  {Py_tp_dealloc, reinterpret_cast<void *>(deallocate)},
-        {Py_tp_repr, reinterpret_cast<void *>(represent)}, {Py_tp_getset, getters},
-        {Py_tp_doc, const_cast<char *>(table.doc)},        {0, nullptr}};
+        {Py_tp_new, reinterpret_cast<void *>(construct)},
+        {Py_tp_dealloc, reinterpret_cast<void *>(deallocate)},
+        {Py_tp_repr, reinterpret_cast<void *>(represent)},
+        {Py_tp_richcompare, reinterpret_cast<void *>(compare)},
+        {Py_tp_hash, reinterpret_cast<void *>(hashed)},
+        {Py_tp_methods, methods},
+        {Py_tp_getset, getters},
+        {Py_tp_doc, const_cast<char *>(table.doc)},
+        {0, nullptr}};
     PyType_Spec spec {table.name, int(offsetof(instance_t, bytes) + table.bytes), 0, Py_TPFLAGS_DEFAULT, slots};
     return add_type(module, spec);
 }

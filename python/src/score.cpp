@@ -38,7 +38,7 @@ bool take_choose(choose_call_t &call, receiver_t const &receiver, PyObject *cons
            to_enum(enum_scalar_k, values[4], "outputs_scalar", call.arguments.outputs_scalar) &&
            to_stats(record_text_choose_stats_k, values[5], call.stats) && call.take_handler(values[6]) &&
            call.texts.take(values[0], "texts", uform_scalar_u8_k) &&
-           call.choices.take(values[1], "choices", uform_scalar_u8_k, call.texts.count()) &&
+           call.choices.take_as_many(values[1], "choices", uform_scalar_u8_k, call.texts.count()) &&
            call.groups.take(values[3], "temperature_groups", call.texts.count());
 }
 

@@ -103,11 +103,11 @@ bool take_items(step_call_t &call, PyObject *const *values) noexcept {
     out.modalities = call.modalities.data(), out.bags = call.bags.data();
     out.temperature_groups = call.groups.data(), out.sides = call.sides.data();
     if (given(values[choices_k])) {
-        if (!call.choices.take(values[choices_k], "choices", uform_scalar_u8_k, count)) return false;
+        if (!call.choices.take_as_many(values[choices_k], "choices", uform_scalar_u8_k, count)) return false;
         out.choices = call.choices.view();
     }
     if (given(values[targets_k])) {
-        if (!call.targets.take(values[targets_k], "choice_targets", uform_scalar_f32_k, count)) return false;
+        if (!call.targets.take_as_many(values[targets_k], "choice_targets", uform_scalar_f32_k, count)) return false;
         out.choice_targets = call.targets.view();
     }
     return true;

@@ -18,21 +18,28 @@ bool is_pair(PyObject *value) noexcept {
     return PyBuffer_Release(&view), wide;
 }
 
-/** The bytes of an item at hand without a Py_buffer, or 0 with `data` NULL where it takes one. */
-bool bytes_at_hand(PyObject *item, std::size_t &length) noexcept {
-    if (PyUnicode_Check(item)) return length = utf8_length(item), true;
-    if (PyBytes_Check(item)) return length = std::size_t(PyBytes_GET_SIZE(item)), true;
-    return false;
+/** Borrows an item that is neither str nor bytes. */
+bool borrow_item(buffer_t &buffer, PyObject *item, std::size_t index, char const *name, bool texts) noexcept {
+    if (!PyObject_CheckBuffer(item)) {
+        PyErr_Format(PyExc_TypeError, "%s must hold %sbytes-like items, not %.100s", name, texts ? "str or " : "",
+                     Py_TYPE(item)->tp_name);
+        return blame_item(index);
+    }
+    if (!buffer.borrow(item, name)) return blame_item(index);
+    if (buffer.is_bytes()) return true;
+    PyErr_Format(PyExc_TypeError, "%s must hold buffers of uint8", name);
+    return blame_item(index);
 }
 
-bool measure(PyObject *item, std::size_t index, char const *name, std::size_t &length) noexcept {
-    if (bytes_at_hand(item, length)) {
-        if (length != SIZE_MAX) return true;
+bool measure(PyObject *item, std::size_t index, char const *name, bool texts, std::size_t &length) noexcept {
+    if (PyBytes_Check(item)) return length = std::size_t(PyBytes_GET_SIZE(item)), true;
+    if (texts && PyUnicode_Check(item)) {
+        if ((length = utf8_length(item)) != SIZE_MAX) return true;
         return raise_item(uform_status_invalid_argument_k, index, "%s: a str holds half of a surrogate pair", name),
                false;
     }
     buffer_t buffer;
-    if (!buffer.borrow(item, name)) return false;
+    if (!borrow_item(buffer, item, index, name, texts)) return false;
     return length = std::size_t(buffer.view().len), true;
 }
 
@@ -41,7 +48,7 @@ bool copy(PyObject *item, std::size_t index, char const *name, unsigned char *ou
     if (PyUnicode_Check(item)) return write_utf8(item, out), true;
     if (PyBytes_Check(item)) return std::memcpy(out, PyBytes_AS_STRING(item), length), true;
     buffer_t buffer;
-    if (!buffer.borrow(item, name)) return false;
+    if (!buffer.borrow(item, name)) return blame_item(index);
     if (std::size_t(buffer.view().len) != length)
         return raise_item(uform_status_invalid_argument_k, index, "%s: a buffer changed while it was read", name),
                false;
@@ -70,11 +77,11 @@ bool tape_t::lend(PyObject *data, PyObject *offsets, char const *name) noexcept 
     return true;
 }
 
-bool tape_t::gather_bytes(PyObject *items, char const *name) noexcept {
+bool tape_t::gather_bytes(PyObject *items, char const *name, bool texts) noexcept {
     std::size_t total = 0;
     for (std::size_t index = 0; index < count_; ++index) {
         std::size_t length = 0;
-        if (!measure(PyTuple_GET_ITEM(items, index), index, name, length)) return false;
+        if (!measure(PyTuple_GET_ITEM(items, index), index, name, texts, length)) return false;
         copied_offsets_[index] = total, total += length;
     }
     copied_offsets_[count_] = total;
@@ -98,6 +105,7 @@ bool tape_t::gather_samples(PyObject *items, char const *name) noexcept {
         right = buffer->borrow(PyTuple_GET_ITEM(items, taken), name);
         if (right && (buffer->letter() != 'f' || buffer->view().ndim > 1))
             PyErr_Format(PyExc_TypeError, "%s must be 1-D buffers of float32", name), right = false;
+        if (!right) blame_item(taken);
         if (right) copied_offsets_[taken] = total, total += buffer->elements();
     }
     right = right && copied_data_.allocate(total * sizeof(float));
@@ -111,7 +119,7 @@ bool tape_t::gather_samples(PyObject *items, char const *name) noexcept {
     return right;
 }
 
-bool tape_t::take(PyObject *value, char const *name, uform_scalar_t scalar) noexcept {
+bool tape_t::take(PyObject *value, char const *name, uform_scalar_t scalar, bool texts) noexcept {
     view_.scalar = scalar;
     if (is_pair(value)) return lend(PyTuple_GET_ITEM(value, 0), PyTuple_GET_ITEM(value, 1), name);
     if (PyUnicode_Check(value) || PyBytes_Check(value) || PyByteArray_Check(value))
@@ -122,13 +130,13 @@ bool tape_t::take(PyObject *value, char const *name, uform_scalar_t scalar) noex
     if (!items) return false;
     count_ = std::size_t(PyTuple_GET_SIZE(items.get()));
     if (!copied_offsets_.allocate(count_ + 1)) return false;
-    if (!(scalar == uform_scalar_u8_k ? gather_bytes(items.get(), name) : gather_samples(items.get(), name)))
+    if (!(scalar == uform_scalar_u8_k ? gather_bytes(items.get(), name, texts) : gather_samples(items.get(), name)))
         return false;
     view_.data = copied_data_.data(), view_.offsets = copied_offsets_.data();
     return true;
 }
 
-bool tape_t::take(PyObject *value, char const *name, uform_scalar_t scalar, std::size_t items) noexcept {
+bool tape_t::take_as_many(PyObject *value, char const *name, uform_scalar_t scalar, std::size_t items) noexcept {
     if (!take(value, name, scalar)) return false;
     return count_ == items ||
            (raise(uform_status_shape_mismatch_k, "%s has %zu items for %zu", name, count_, items), false);

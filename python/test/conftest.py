@@ -36,6 +36,14 @@ def executor():
         yield made
 
 
+def media_batch(**changes):
+    """Room for sixteen rows of 64 tokens, in every medium."""
+    shape = dict(max_rows_per_device=16, max_segments_per_device=32, max_columns_per_row=64, max_choices_per_item=8,
+                 image=uform.ImageShape(patch_side=8), video=uform.VideoShape(patch_side=16),
+                 audio=uform.AudioShape(chunk_samples=320))
+    return uform.BatchShape(**(shape | changes))
+
+
 def make_trainer(executor=None, **changes):
     """A trainer of a model with every head, small enough for a test."""
     options = dict(
@@ -54,6 +62,19 @@ def rich_path(tmp_path_factory):
     path = tmp_path_factory.mktemp("rich") / "rich.safetensors"
     make_trainer().save(path)
     return path
+
+
+@pytest.fixture(scope="session")
+def media_path(tmp_path_factory):
+    """A checkpoint that takes texts, pictures, clips and recordings, and has a token head and a byte decoder."""
+    path = tmp_path_factory.mktemp("media") / "media.safetensors"
+    make_trainer(batch=media_batch()).save(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def media(media_path):
+    return uform.Model.load_ram(media_path)
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ import pytest
 
 import uform
 from conftest import NANO, ROOT, STUB
+from media_files import png
 
 EXAMPLES = ROOT / "python" / "examples"
 LINES = ["Opens a file.", "Deletes the row.", "Saves the document."]
@@ -28,7 +29,8 @@ def lines(tmp_path):
 
 
 def test_all_have_a_test():
-    here = {"search_lines.py", "embed_lines.py", "train_pairs.py", "gather_async.py", "ray_embed.py"}
+    here = {"search_lines.py", "embed_lines.py", "train_pairs.py", "gather_async.py", "ray_embed.py",
+            "train_captions.py"}
     assert {path.name for path in EXAMPLES.glob("*.py")} == here
 
 
@@ -46,10 +48,22 @@ def test_embed_lines(tmp_path, lines, model):
 def test_train_pairs(tmp_path):
     words = "one eins two zwei three drei four vier five fünf six sechs".split()
     (tmp_path / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in zip(words[::2], words[1::2])))
-    out = run("train_pairs.py", tmp_path / "pairs.tsv", tmp_path / "m.safetensors", "--steps", 60, "--batch", 6)
+    out = run("train_pairs.py", tmp_path / "pairs.tsv", tmp_path / "m.safetensors", "--steps", 30, "--batch", 6)
     losses = [float(line.split()[-1]) for line in out.splitlines()]
     assert STUB or losses[-1] < losses[0]
     assert uform.Model.load_ram(tmp_path / "m.safetensors").describe().depth == 2
+
+
+def test_train_captions(tmp_path):
+    colours = {"red": (220, 20, 20), "green": (20, 220, 20), "blue": (20, 20, 220), "white": (250, 250, 250)}
+    for name, colour in colours.items():
+        pixels = np.broadcast_to(np.array(colour, np.uint8), (32, 32, 3))
+        (tmp_path / f"{name}.png").write_bytes(png(pixels))
+    (tmp_path / "captions.tsv").write_text("".join(f"{name}.png\t{name} all over\n" for name in colours))
+    out = run("train_captions.py", tmp_path / "captions.tsv", tmp_path / "m.safetensors", "--steps", 30).splitlines()
+    losses = [float(line.split()[-1]) for line in out[:-4]]
+    found = [line.split()[1] == f"{line.split()[2]}.png" for line in out[-4:]]
+    assert STUB or losses[-1] < losses[0] and all(found), out
 
 
 def test_gather_async():

@@ -29,7 +29,7 @@ def test_every_code_point_is_written_as_python_writes_it(model):
 
 
 def test_bytes_like_of_every_kind(model):
-    kinds = [b"text", bytearray(b"text"), memoryview(b"text"), np.frombuffer(b"text", np.uint8), array.array("b", b"text")]
+    kinds = [b"text", bytearray(b"text"), memoryview(b"text"), np.frombuffer(b"text", np.uint8), array.array("B", b"text")]
     rows = embed(model, kinds)
     assert all(np.array_equal(rows[0], row) for row in rows)
 
@@ -58,9 +58,11 @@ def test_two_bytes_are_two_texts(model):
 
 
 @pytest.mark.parametrize("texts, kind, item", [
-    ("one text", TypeError, None), (b"one text", TypeError, None), (3, TypeError, None), (["fine", 3], TypeError, None),
-    (["fine", None], TypeError, None), (["fine", "\ud800"], uform.InvalidArgumentError, 1),
-    ([np.zeros((4, 4), np.uint8)[:, 1]], uform.UnsupportedLayoutError, None),
+    ("one text", TypeError, None), (b"one text", TypeError, None), (3, TypeError, None), (["fine", 3], TypeError, 1),
+    (["fine", None], TypeError, 1), (["fine", b"", np.zeros(4, np.int8)], TypeError, 2),
+    (["fine", np.zeros(4, np.float32)], TypeError, 1), ([array.array("b", b"four")], TypeError, 0),
+    ((np.zeros(4, np.int8), np.array([0, 4], np.uint64)), TypeError, None), (["fine", "\ud800"], uform.InvalidArgumentError, 1),
+    ([np.zeros((4, 4), np.uint8)[:, 1]], uform.UnsupportedLayoutError, 0),
     ((b"four", np.array([0, 5], np.uint64)), uform.InvalidArgumentError, None),
     ((b"four", np.array([], np.uint64)), uform.InvalidArgumentError, None),
     ((b"four", np.array([0, 3, 1, 4], np.uint64)), uform.InvalidArgumentError, 1),
@@ -72,7 +74,8 @@ def test_refusals(model, arena, texts, kind, item):
     with pytest.raises(kind) as caught:
         model.text_encode(texts, arena)
     if item is not None:
-        assert caught.value.item == item
+        assert isinstance(caught.value, uform.Error) and caught.value.item == item
+        assert caught.value.status.name in ("INVALID_ARGUMENT", "UNSUPPORTED_LAYOUT") and f"item {item}" in str(caught.value)
     model.text_encode(["still fine"], arena)
 
 

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from conftest import NANO, ROOT
+from media_files import PHOTO
 
 README = (ROOT / "python" / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.M | re.S)
@@ -22,6 +23,7 @@ def test_every_block_is_of_a_kind_that_runs():
 def test_python_blocks(tmp_path, readme):
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "nano-text.safetensors").symlink_to(NANO)
+    (tmp_path / "photo.jpg").symlink_to(PHOTO)
     blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / readme).read_text(encoding="utf-8"), re.M | re.S)
     assert blocks
     program = "\n".join(blocks)

@@ -37,12 +37,36 @@ def test_top_k_is_exact_and_breaks_ties_by_position():
     assert top_k(queries, rows[:3], 10)[0].shape == (5, 3) and top_k(queries, rows[:0], 10)[0].shape == (5, 0)
 
 
+@pytest.mark.parametrize("words, kind", [
+    (dict(count=-1), ValueError), (dict(count=2.5), TypeError), (dict(count=3, block=0), ValueError),
+    (dict(count=3, block=-7), ValueError), (dict(count=3, queries=np.zeros(8, np.float32)), ValueError),
+    (dict(count=3, queries=np.zeros((1, 9), np.float32)), ValueError), (dict(count=3, rows=np.zeros(8, np.float32)), ValueError)])
+def test_top_k_refuses(words, kind):
+    options = dict(queries=np.zeros((1, 8), np.float32), rows=np.ones((4, 8), np.float32)) | words
+    with pytest.raises(kind):
+        top_k(options.pop("queries"), options.pop("rows"), options.pop("count"), **options)
+    with pytest.raises(ValueError):
+        make_index(np.zeros(8, np.float32))
+
+
+def test_top_k_of_bytes_does_not_overflow():
+    rows = np.array([[100, 100], [127, 127], [1, 2]], np.int8)
+    positions, scores = top_k(rows[:1], rows, 0), top_k(rows[:1], rows, 2)[1]
+    assert positions[0].shape == (1, 0) and scores.tolist() == [[25_400, 20_000]]
+
+
 def test_rank_orders_by_cosine(encoder):
     documents = ["alpha", "beta", "gamma", "alpha"]
     ranked = encoder.rank("alpha", documents)
     assert [position for position, _ in ranked[:2]] == [0, 3] and len(ranked) == 4
     assert np.isclose(ranked[0][1], 1, atol=128 * 2.0**-23)
     assert encoder.rank("alpha", documents, 1) == ranked[:1]
+    assert encoder.rank("alpha", documents, 0) == [] and len(encoder.rank("alpha", documents, 99)) == 4
+    assert encoder.rank("alpha", []) == []
+    with pytest.raises(uform.InvalidArgumentError):
+        encoder.rank("alpha", documents, -1)
+    with pytest.raises(uform.InvalidArgumentError):
+        Encoder(NANO, threads=-1)
 
 
 @engine_only

@@ -1,7 +1,9 @@
 """Names, enums, error classes and records: what is there, and what it is called."""
 
+import copy
 import enum
 import inspect
+import pickle
 
 import pytest
 
@@ -52,6 +54,7 @@ def test_errors_have_a_class_per_status(status, name, builtin):
     kind = getattr(uform, name)
     assert issubclass(kind, uform.Error) and issubclass(uform.Error, RuntimeError)
     assert builtin is None or issubclass(kind, builtin)
+    assert uform.InvalidTypeError.__bases__ == (uform.InvalidArgumentError, TypeError)
     assert kind("said by hand").status is uform.Status[status] and kind("x").item is None and kind("x").detail == ""
 
 
@@ -80,6 +83,57 @@ def test_records_refuse_what_they_are_not():
         uform.Schedule(steps=-1)
     with pytest.raises(AttributeError):
         uform.Schedule(steps=1).steps = 2  # what a call may be reading does not change
+
+
+RECORDS = [
+    uform.BatchShape(max_rows_per_device=2, image=uform.ImageShape(patch_side=16), audio=(400, 8000)),
+    uform.Contrastive(matryoshka_dimensions=[64, 128], inverse_temperature=0.1, negatives=uform.Negatives.NAMED),
+    uform.MeshOptions(host_domain_index=1, directory="/shared/\udcff", job="läuft"), uform.Limits(max_pixels=2**63),
+    uform.Schedule(learning_rate=1e-3, steps=3), uform.Masking(), uform.TextEncodeStats(truncated=1, tokens=5),
+    uform.GPUDevice(gpu_class=uform.GPUClass.NVIDIA_HOPPER, memory_bytes=2**40, name="NVIDIA H200"), uform.capabilities(),
+    uform.TrainerStepStats(loss=0.1, tokens=7), uform.ModelDescription(dimensions=128, image=(16, 3))]
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
+def test_records_are_values(record):
+    for twin in (pickle.loads(pickle.dumps(record)), copy.copy(record), copy.deepcopy(record)):
+        assert twin == record and not twin != record and twin is not record and repr(twin) == repr(record)
+        if "Stats" not in type(record).__name__:
+            assert hash(twin) == hash(record) and {record: 1}[twin] == 1
+    assert record != 3 and record != RECORDS[RECORDS.index(record) - 1]
+    with pytest.raises(TypeError):
+        record < record
+
+
+def test_records_that_differ_in_a_field_are_not_equal():
+    assert uform.Schedule(steps=3) != uform.Schedule(steps=4) and uform.Schedule(steps=3) == uform.Schedule(0, None, steps=3)
+    assert uform.ImageEncodeStats(1, 2) != uform.TextEncodeStats(1, 2)
+    with pytest.raises(TypeError):
+        hash(uform.TextEncodeStats())  # calls overwrite it
+    with pytest.raises(uform.InvalidArgumentError):
+        uform.GPUDevice(name="x" * 128)
+    with pytest.raises(uform.InvalidTypeError):
+        uform.Capabilities(cpu_classes=["serial"])
+
+
+def test_errors_cross_processes():
+    with pytest.raises(uform.ShapeMismatchError) as caught:
+        raise uform.ShapeMismatchError("said by hand")
+    caught.value.item, caught.value.detail = 4, "both values"
+    twin = pickle.loads(pickle.dumps(caught.value))
+    assert type(twin) is uform.ShapeMismatchError and str(twin) == "said by hand"
+    assert (twin.item, twin.detail, twin.status) == (4, "both values", uform.Status.SHAPE_MISMATCH)
+    for name in ("InputOutputError", "OutOfMemoryError", "InvalidTypeError"):
+        assert type(pickle.loads(pickle.dumps(getattr(uform, name)("x")))) is getattr(uform, name)
+
+
+def test_handles_are_not_copied(model, arena, executor):
+    encoded = model.text_encode(["x"], arena)
+    for handle in (model, arena, executor, model.on(executor), encoded.embeddings):
+        with pytest.raises(TypeError):
+            pickle.dumps(handle)
+        with pytest.raises(TypeError):
+            copy.copy(handle)
 
 
 def test_what_verbs_make_is_not_made_by_hand():

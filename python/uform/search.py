@@ -5,6 +5,7 @@ Needs NumPy, which `uform` itself does not; `make_index` needs USearch. Scores a
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .model import Model
-from .types import Arena, Executor
+from .types import Arena, Executor, InvalidArgumentError, ShapeMismatchError
 
 __all__ = ["Encoder", "make_index", "top_k"]
 
@@ -48,13 +49,18 @@ class Encoder:
 def top_k(queries: Rows, rows: Rows, count: int, *, block: int = 65_536) -> tuple[NDArray[np.int64], Rows]:
     """The exact best `count` rows of each query, best first, of equals the earlier first: positions and scores.
 
-    Scores [queries, `block`] are held at a time, whatever the number of rows.
+    Scores [queries, `block`] are held at a time, whatever the number of rows. Fewer rows than `count` are all answered;
+    rows of another scalar than float32 are scored as float32.
     """
-    count = max(0, min(count, len(rows)))
+    if operator.index(count) < 0 or operator.index(block) < 1:
+        raise InvalidArgumentError("count must not be negative, and block must be above zero")
+    if queries.ndim != 2 or rows.ndim != 2 or queries.shape[1] != rows.shape[1]:
+        raise ShapeMismatchError(f"queries and rows must be matrices of one width, not {queries.shape} and {rows.shape}")
+    queries, count = queries.astype(np.float32, copy=False), min(count, len(rows))
     positions = np.empty((len(queries), 0), np.int64)
     scores = np.empty((len(queries), 0), np.float32)
     for start in range(0, len(rows), block):
-        part = queries @ rows[start : start + block].T
+        part = queries @ rows[start : start + block].astype(np.float32, copy=False).T
         here = np.broadcast_to(np.arange(start, start + part.shape[1]), part.shape)
         scores, positions = np.hstack([scores, part]), np.hstack([positions, here])
         # Stable, so that equals stay in the order of their rows; what is kept of the blocks before comes first.
@@ -67,6 +73,8 @@ def make_index(rows: Rows, *, dtype: str = "f16") -> Any:
     """A `usearch.index.Index` over rows by inner product, keyed by position: `index.search(query, count)`."""
     from usearch.index import Index
 
+    if rows.ndim != 2:
+        raise ShapeMismatchError(f"rows must be a matrix, not {rows.shape}")
     index = Index(ndim=rows.shape[1], metric="ip", dtype=dtype)
     index.add(np.arange(len(rows), dtype=np.uint64), rows)
     return index

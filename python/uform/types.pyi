@@ -104,6 +104,7 @@ class ContendedError(Error): ...
 class CancelledError(Error): ...
 class UnsupportedError(Error, NotImplementedError): ...
 class InvalidArgumentError(Error, ValueError): ...
+class InvalidTypeError(InvalidArgumentError, TypeError): ...
 
 @final
 class Limits:
@@ -210,11 +211,11 @@ class GPUDevice:
 class Capabilities:
     def __new__(
         cls,
-        cpu_classes_built: int | None = ...,
-        cpu_classes: int | None = ...,
+        cpu_classes_built: Iterable[CPUClass] | None = ...,
+        cpu_classes: Iterable[CPUClass] | None = ...,
         cpu_class: CPUClass | None = ...,
-        gpu_classes_built: int | None = ...,
-        gpu_classes: int | None = ...,
+        gpu_classes_built: Iterable[GPUClass] | None = ...,
+        gpu_classes: Iterable[GPUClass] | None = ...,
         gpu_devices: int | None = ...,
         threads: int | None = ...,
     ) -> Self: ...
@@ -258,6 +259,7 @@ __all__ = [
     "CancelledError",
     "UnsupportedError",
     "InvalidArgumentError",
+    "InvalidTypeError",
     "Limits",
     "Executor",
     "Arena",

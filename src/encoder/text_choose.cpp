@@ -53,7 +53,7 @@ class text_chooser_t {
         for (std::size_t item = 0; item < count; ++item)
             std::copy_n(states + (items.offsets[item + 1] - 1) * hidden, hidden, masks + item * hidden);
         auto const &weights = model_.tower.weights;
-        byte_logits_forward(*model_.kit, lane, weights.decoder, weights.decoder_bias, count, masks, logits);
+        logits_forward(*model_.kit, lane, weights.decoder, weights.decoder_bias, count, masks, logits);
         return logits;
     }
 

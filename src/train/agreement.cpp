@@ -24,13 +24,35 @@ failure_t same_sizes(std::span<size_row_t const> rows) noexcept {
     return {};
 }
 
-/** Of media nothing, as long as no build trains on them. */
-void add_masking(notes_t &notes, masking_t const &masking) noexcept {
+/** The share of each medium that is hidden, and the weight of its loss. */
+struct medium_masking_t {
+    medium_t medium;
+    char const *ratio_name, *weight_name;
+    float ratio, weight;
+};
+struct media_masking_t {
+    medium_masking_t rows[media_k];
+
+    explicit media_masking_t(masking_t const &masking) noexcept
+        : rows {{medium_t::image_k, "masking.image_mask_ratio", "masking.image_weight", masking.image_mask_ratio,
+                 masking.image_weight},
+                {medium_t::video_k, "masking.video_mask_ratio", "masking.video_weight", masking.video_mask_ratio,
+                 masking.video_weight},
+                {medium_t::audio_k, "masking.audio_mask_ratio", "masking.audio_weight", masking.audio_mask_ratio,
+                 masking.audio_weight}} {}
+};
+
+/** Of media, those that the run trains on. */
+void add_masking(notes_t &notes, trainer_options_t const &options) noexcept {
+    masking_t const &masking = options.masking;
     notes.add("masking.token_mask_probability", masking.token_mask_probability);
     notes.add("masking.token_mean_span", masking.token_mean_span);
     notes.add("masking.replace_fraction", masking.replace_fraction);
     notes.add("masking.random_fraction", masking.random_fraction);
     notes.add("masking.text_weight", masking.text_weight);
+    for (medium_masking_t const &row : media_masking_t(masking).rows)
+        if (options.model.enters(row.medium))
+            notes.add(row.ratio_name, row.ratio), notes.add(row.weight_name, row.weight);
 }
 
 void add_contrastive(notes_t &notes, trainer_options_t const &options) noexcept {
@@ -96,6 +118,19 @@ void notes_t::add(std::string_view key, std::span<std::size_t const> widths) noe
     entries_[count_++] = {key, {first, std::size_t(end - first)}};
 }
 
+void add_media(fields_t &fields, trainer_options_t const &options) noexcept {
+    model_options_t const &model = options.model;
+    auto const size = [&](char const *name, std::size_t value) { fields.add(name, std::uint64_t(value)); };
+    size("batch.image.patch_side", model.image.patch_side), size("batch.image.channels", model.image.channels);
+    size("batch.video.patch_side", model.video.patch_side), size("batch.video.tube_frames", model.video.tube_frames);
+    size("batch.video.frame_stride", model.video.frame_stride);
+    size("batch.audio.chunk_samples", model.audio.chunk_samples);
+    size("batch.audio.sample_rate", model.audio.sample_rate);
+    if (!options.masks()) return;
+    for (medium_masking_t const &row : media_masking_t(options.masking).rows)
+        if (model.enters(row.medium)) fields.add(row.ratio_name, row.ratio), fields.add(row.weight_name, row.weight);
+}
+
 void add_schedule(notes_t &notes, trainer_options_t const &options) noexcept {
     notes.add("schedule.steps", std::uint64_t(options.schedule.steps));
     notes.add("schedule.warmup_steps", std::uint64_t(options.schedule.warmup_steps));
@@ -105,7 +140,7 @@ void add_schedule(notes_t &notes, trainer_options_t const &options) noexcept {
 
 void add_terms(notes_t &notes, trainer_options_t const &options) noexcept {
     add_schedule(notes, options);
-    if (options.masks()) add_masking(notes, options.masking);
+    if (options.masks()) add_masking(notes, options);
     if (options.contrasts()) add_contrastive(notes, options), add_regularizers(notes, options.regularizers);
     add_late_interaction(notes, options.late_interaction);
     add_choices(notes, options.choices);
@@ -147,6 +182,12 @@ failure_t same_run(checkpoint_t const &checkpoint, model_options_t const &saved,
     if (failure_t const failure = same_terms(checkpoint, asked)) return failure;
     // Heads come last: where their weight differs too, that is the better answer.
     size_row_t const heads[] = {{"image.patch_side", saved.image.patch_side, model.image.patch_side},
+                                {"image.channels", saved.image.channels, model.image.channels},
+                                {"video.patch_side", saved.video.patch_side, model.video.patch_side},
+                                {"video.tube_frames", saved.video.tube_frames, model.video.tube_frames},
+                                {"video.frame_stride", saved.video.frame_stride, model.video.frame_stride},
+                                {"audio.chunk_samples", saved.audio.chunk_samples, model.audio.chunk_samples},
+                                {"audio.sample_rate", saved.audio.sample_rate, model.audio.sample_rate},
                                 {"late_interaction.width", saved.token_width, model.token_width},
                                 {"choices.temperature_groups", saved.choice_groups, model.choice_groups},
                                 {"contrastive.temperature_groups", saved.contrastive_groups, model.contrastive_groups}};

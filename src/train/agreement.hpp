@@ -10,13 +10,14 @@
 #include <span>
 #include <string_view>
 
+#include <uform/mesh/fields.hpp>
 #include <uform/train/trainer.hpp>
 
 namespace uform {
 
 /** Options as metadata values; floats in nine digits, which name one float each, whatever the locale. */
 class notes_t {
-    static constexpr std::size_t entries_limit_k = 32; // 23 are the most that any run has
+    static constexpr std::size_t entries_limit_k = 32; // 29 are the most that any run has
     static constexpr std::size_t value_limit_k = 64;   // eight widths of five digits, with commas, take 47
     char values_[entries_limit_k][value_limit_k];
     metadata_entry_t entries_[entries_limit_k];
@@ -31,6 +32,9 @@ class notes_t {
     void add(std::string_view key, std::span<std::size_t const> widths) noexcept;
     std::span<metadata_entry_t const> entries() const noexcept { return {entries_, count_}; }
 };
+
+/** Of the media a run trains on, what all processes must agree on: sizes, and where it masks, how. */
+void add_media(fields_t &fields, trainer_options_t const &options) noexcept;
 
 void add_schedule(notes_t &notes, trainer_options_t const &options) noexcept;
 /** The schedule, and of every term its weight and, where that is above zero, what else it reads. */

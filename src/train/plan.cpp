@@ -34,7 +34,7 @@ failure_t step_t::keep_items() noexcept {
     placement_t *placements = lane_.claim<placement_t>(count);
     if (lane_.failed()) return out_of_memory();
     for (std::size_t item = 0; item < count; ++item)
-        lengths[item] = std::uint32_t(std::min<std::size_t>(items_.texts[item].size() + items_.asks(item), UINT32_MAX));
+        lengths[item] = std::uint32_t(std::min<std::size_t>(items_.length(item) + items_.asks(item), UINT32_MAX));
     packing_limits_t const limits {options.batch.max_rows_per_device, options.batch.max_columns_per_row,
                                    options.batch.max_segments_per_device, options.batch.max_bags_per_device};
     packing_t const packing = pack_items(lane_, limits, {lengths, count}, items_.bags, placements);
@@ -43,13 +43,16 @@ failure_t step_t::keep_items() noexcept {
     std::sort(kept, kept + packing.placed);
     kept_ = {kept, packing.placed};
     truncated_ = packing.truncated, dropped_ = packing.dropped;
+    for (std::uint32_t const item : kept_) // of what its grid had no room for, packing knows nothing
+        truncated_ += !items_.is_text(item) && items_.grids[item].is_cut && lengths[item] <= limits.max_columns_per_row;
     return {};
 }
 
 failure_t step_t::cut_chunks() noexcept {
     std::size_t const count = kept_.size();
     chunk_t *chunks = lane_.claim<chunk_t>(count);
-    if (!chunks) return out_of_memory();
+    values_ = lane_.claim<bf16_t *>(count);
+    if (lane_.failed()) return out_of_memory();
     std::size_t used = 0;
     for (std::size_t first = 0, last; first < count; first = last) {
         std::size_t tokens = tokens_of(first);
@@ -74,19 +77,18 @@ failure_t step_t::cut_chunks() noexcept {
     return {};
 }
 
-/** Packs a chunk's bytes and claims what must outlive its forward. */
+/** Lays out a chunk's tokens and claims what must outlive its forward. */
 failure_t step_t::claim_chunk(chunk_t &chunk) noexcept {
-    auto const text_of = [&](std::size_t i) { return items_.texts[kept_[chunk.first + i]]; };
-    auto const asks_of = [&](std::size_t i) { return asks(chunk.first + i); };
-    if (!pack_asked(lane_, trainer_.rotary_, chunk.last - chunk.first, text_of, asks_of, chunk.batch))
-        return out_of_memory();
+    if (failure_t const failure = claim_batch(chunk)) return failure;
     std::size_t const stride = cells(chunk);
     chunk.residuals = {lane_.claim<float>(stride * (geometry().depth + 1)), stride};
     if (!chunk.states.claim(lane_, geometry(), chunk.batch.items.tokens())) return out_of_memory();
     if (failure_t const failure = claim_choosing(chunk)) return failure;
     if (failure_t const failure = claim_read(chunk)) return failure;
     if (trainer_.options_.contrasts() && !chunk.pool.claim(lane_, geometry(), chunk.read)) return out_of_memory();
-    return trainer_.options_.masks() ? mask_chunk(chunk) : failure_t {};
+    if (!trainer_.options_.masks()) return {};
+    if (failure_t const failure = mask_chunk(chunk)) return failure;
+    return mask_media(chunk);
 }
 
 /** Shows the tower a corrupted chunk and remembers which bytes it hides; draws are keyed by the item, not its place. */
@@ -95,13 +97,14 @@ failure_t step_t::mask_chunk(chunk_t &chunk) noexcept {
     chunk.covered = lane_.claim<std::uint32_t>(tokens), chunk.targets = lane_.claim<std::uint8_t>(tokens);
     if (lane_.failed()) return out_of_memory();
     for (std::size_t kept = chunk.first; kept < chunk.last; ++kept) {
+        if (!items_.is_text(kept_[kept])) continue;
         std::span<unsigned char const> const text =
             items_.texts[kept_[kept]].first(std::min(items_.texts[kept_[kept]].size(), tokens_of(kept) - asks(kept)));
         if (text.empty()) continue; // one PAD or MASK, which hides nothing
         std::uint32_t const begin = chunk.batch.items.offsets[kept - chunk.first];
         std::uint32_t *covered = chunk.covered + chunk.covered_count;
         mask_key_t const key {trainer_.options_.seed, trainer_.steps_done_ + 1, first_item_ + kept_[kept]};
-        std::size_t const count = corrupt_text(trainer_.options_.masking, key, text, chunk.batch.ids + begin, covered);
+        std::size_t const count = corrupt_text(trainer_.options_.masking, key, text, chunk.ids + begin, covered);
         for (std::size_t i = 0; i < count; ++i) {
             chunk.targets[chunk.covered_count + i] = text[covered[i]];
             covered[i] += begin;

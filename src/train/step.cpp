@@ -19,7 +19,9 @@ namespace uform {
 failure_t step_t::run(uform_trainer_step_stats_t *stats) noexcept {
     lane_.scratch.reset(), lane_.clear(), wants_stats_ = stats;
     // What fails here is heard by the world at the next agreement: returning before it would leave the others waiting.
-    if (failure_t const failure = claim_rows(plan())) return failure;
+    failure_t planned = plan();
+    if (!planned) planned = fill_values();
+    if (failure_t const failure = claim_rows(planned)) return failure;
     failure_t failure = lane_.failure();
     if (!failure) pack_weights(), failure = forward();
     if (trainer_.options_.contrasts()) {
@@ -131,6 +133,7 @@ void step_t::backward_chunk(chunk_t &chunk, tower_gradients_t<float> const &grad
     if (!d_states) return;
     std::fill(d_states, d_states + cells(chunk), 0.0f);
     if (trainer_.options_.masks()) backward_masked(chunk, gradients, d_states, lane);
+    if (trainer_.options_.masks()) backward_media(chunk, gradients, d_states, lane);
     if (trainer_.options_.chooses()) backward_choices(chunk, gradients, d_states, lane);
     if (trainer_.options_.contrasts()) backward_read(chunk, gradients, d_states, lane);
     if (!lane.failed())
@@ -212,12 +215,16 @@ failure_t step_t::refuse_non_finite() noexcept {
     std::uint64_t const step = trainer_.steps_done_ + 1;
     loss_ = choices_loss_ * options.choices.weight + contrastive_loss_ + masked_loss_ * options.masking.text_weight +
             coding_rate_loss_ + lipschitz_loss_ + late_interaction_loss_;
+    for (std::size_t medium = 0; medium < media_k; ++medium) loss_ += media_losses_[medium] * media_weight(medium);
     auto const refuse = [&](char const *term, double value) {
         return fail(uform_status_malformed_k, "a loss is not finite, so the step was not applied",
                     "the %s loss is %g at step %llu", term, value, (unsigned long long)step);
     };
     if (!std::isfinite(contrastive_loss_)) return refuse("contrastive", contrastive_loss_);
     if (!std::isfinite(masked_loss_)) return refuse("masked text", masked_loss_);
+    static constexpr char const *media[media_k] = {"masked image", "masked video", "masked audio"};
+    for (std::size_t medium = 0; medium < media_k; ++medium)
+        if (!std::isfinite(media_losses_[medium])) return refuse(media[medium], media_losses_[medium]);
     if (!std::isfinite(choices_loss_)) return refuse("choices", choices_loss_);
     if (!std::isfinite(coding_rate_loss_)) return refuse("coding rate", coding_rate_loss_);
     if (!std::isfinite(lipschitz_loss_)) return refuse("Lipschitz", lipschitz_loss_);
@@ -269,6 +276,9 @@ void step_t::report(uform_trainer_step_stats_t &stats) const noexcept {
     stats.step = trainer_.steps_done_, stats.learning_rate = learning_rate_;
     stats.loss = float(loss_), stats.contrastive_loss = float(contrastive_loss_);
     stats.masked_text_loss = float(masked_loss_);
+    stats.masked_image_loss = float(media_losses_[std::size_t(medium_t::image_k)]);
+    stats.masked_video_loss = float(media_losses_[std::size_t(medium_t::video_k)]);
+    stats.masked_audio_loss = float(media_losses_[std::size_t(medium_t::audio_k)]);
     stats.choices_loss = float(choices_loss_);
     stats.late_interaction_loss = float(late_interaction_loss_);
     stats.truncated = truncated_, stats.dropped = std::exchange(trainer_.dropped_, 0);

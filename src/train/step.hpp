@@ -9,6 +9,7 @@
 #pragma once
 #include <uform/train/choices_head.hpp>
 #include <uform/train/late_interaction.hpp>
+#include <uform/train/reconstruction.hpp>
 #include <uform/train/trainer.hpp>
 
 namespace uform {
@@ -23,10 +24,21 @@ class step_t {
     failure_t run(uform_trainer_step_stats_t *stats) noexcept;
 
   private:
+    /** A chunk's tokens of one medium. */
+    struct part_t {
+        std::size_t tokens = 0;
+        bf16_t *values = nullptr;         // [tokens, token values], in the order of the chunk
+        std::uint32_t *covered = nullptr; // [covered_count] tokens of the chunk that are to be reconstructed
+        std::uint32_t *rows = nullptr;    // [covered_count] the same, as rows of `values`
+        std::size_t covered_count = 0;
+        double loss = 0; // summed over covered tokens
+    };
     struct chunk_t {
         std::size_t first, last; // kept items
         std::size_t first_read;  // of the step's read tokens
-        text_batch_t<float> batch {};
+        mixed_batch_t<float> batch {};
+        std::uint16_t *ids = nullptr; // [tokens], of texts
+        part_t parts[media_k] = {};
         residuals_t<float> residuals {}; // [depth + 1, tokens, hidden]
         states_t<float> states {};
         pool_stash_t<float> pool {};
@@ -47,11 +59,16 @@ class step_t {
     geometry_t const &geometry() const noexcept { return trainer_.options_.model.geometry; }
     bool asks(std::size_t kept) const noexcept { return items_.asks(kept_[kept]); }
     std::size_t tokens_of(std::size_t kept) const noexcept {
-        std::size_t const bytes = items_.texts[kept_[kept]].size(), context = geometry().context;
-        return asks(kept) ? question_tokens(bytes, context) : text_tokens(bytes, context);
+        std::size_t const length = items_.length(kept_[kept]), context = geometry().context;
+        return asks(kept) ? question_tokens(length, context) : text_tokens(length, context);
     }
     std::size_t read_tokens_of(std::size_t kept) const noexcept {
-        return read_tokens(items_.texts[kept_[kept]].size(), asks(kept), geometry().context);
+        return read_tokens(items_.length(kept_[kept]), asks(kept), geometry().context);
+    }
+    bool has_values(std::size_t kept) const noexcept { return items_.has_values(kept_[kept]); }
+    medium_t medium_of(std::size_t kept) const noexcept { return items_.medium(kept_[kept]); }
+    std::size_t token_values(std::size_t medium) const noexcept {
+        return trainer_.options_.model.token_values(medium_t(medium));
     }
     std::size_t cells(chunk_t const &chunk) const noexcept { return chunk.batch.items.tokens() * geometry().hidden; }
     /** Calls `body(index, lane)` for every index: dealt to threads, or one by one on all of them. */
@@ -88,7 +105,15 @@ class step_t {
     failure_t keep_items() noexcept;
     failure_t cut_chunks() noexcept;
     failure_t claim_chunk(chunk_t &chunk) noexcept;
+    failure_t claim_batch(chunk_t &chunk) noexcept;
+    failure_t claim_values(chunk_t &chunk) noexcept;
+    std::size_t list_runs(chunk_t const &chunk, std::uint32_t const *offsets, run_t<float> *runs) const noexcept;
+    void lay_tokens(chunk_t const &chunk, std::uint32_t const *offsets, float *rotary) const noexcept;
+    failure_t fill_values() noexcept;
     failure_t mask_chunk(chunk_t &chunk) noexcept;
+    failure_t mask_media(chunk_t &chunk) noexcept;
+    std::size_t cover_item(std::size_t kept, std::uint32_t *covered) noexcept;
+    void cover_runs(chunk_t &chunk) const noexcept;
     failure_t claim_choosing(chunk_t &chunk) noexcept;
     failure_t claim_read(chunk_t &chunk) noexcept;
     void gather_read(chunk_t &chunk) const noexcept;
@@ -105,6 +130,9 @@ class step_t {
     void backward_chunk(chunk_t &chunk, tower_gradients_t<float> const &gradients, lane_t &lane) noexcept;
     void backward_masked(chunk_t &chunk, tower_gradients_t<float> const &gradients, float *d_states_sum,
                          lane_t &lane) noexcept;
+    float media_weight(std::size_t medium) const noexcept;
+    void backward_media(chunk_t &chunk, tower_gradients_t<float> const &gradients, float *d_states_sum,
+                        lane_t &lane) noexcept;
     void backward_choices(chunk_t &chunk, tower_gradients_t<float> const &gradients, float *d_states_sum,
                           lane_t &lane) noexcept;
     void backward_read(chunk_t &chunk, tower_gradients_t<float> const &gradients, float *d_states_sum,
@@ -126,6 +154,7 @@ class step_t {
     lane_t &lane_;
 
     std::span<std::uint32_t> kept_; // the items that found room, ascending
+    bf16_t **values_ = nullptr;     // [kept] where an item's values go, null for texts
     std::span<chunk_t> chunks_;
     slab_t slabs_[parameters_t::slabs_limit_k] = {};
     std::size_t slabs_used_ = 0;
@@ -140,6 +169,7 @@ class step_t {
     std::size_t read_tokens_ = 0, first_read_ = 0; // of this process, and where they start among the world's
     // Of this process, then of the world.
     std::size_t tokens_ = 0, truncated_ = 0, dropped_ = 0, covered_ = 0, chosen_ = 0;
+    std::size_t covered_media_[media_k] = {}; // tokens to be reconstructed
 
     std::size_t first_item_ = 0;                   // of this process, counted over the world's items
     std::size_t world_kept_ = 0, first_kept_ = 0;  // rows of the world, and where this process's start
@@ -154,7 +184,7 @@ class step_t {
     float learning_rate_ = 0;
     bool wants_stats_ = false;
     double loss_ = 0, contrastive_loss_ = 0, masked_loss_ = 0, coding_rate_loss_ = 0, lipschitz_loss_ = 0;
-    double choices_loss_ = 0;
+    double choices_loss_ = 0, media_losses_[media_k] = {};
     double late_interaction_loss_ = 0; // with its weight
     double gradient_norm_ = 0, effective_rank_ = 0;
 };

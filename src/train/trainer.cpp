@@ -31,7 +31,12 @@ failure_t trainer_t::prepare() noexcept {
     geometry_t const &geometry = options_.model.geometry;
     if (!rotary_.build(geometry.context))
         return fail(uform_status_out_of_memory_k, "memory for the trainer is out");
-    tower_layout_t const layout {.token_width = options_.model.token_width, .with_transposes = true};
+    model_options_t const &model = options_.model;
+    tower_layout_t const layout {.token_width = model.token_width,
+                                 .token_values = {model.token_values(medium_t::image_k),
+                                                  model.token_values(medium_t::video_k),
+                                                  model.token_values(medium_t::audio_k)},
+                                 .with_transposes = true};
     return tower_.lay_out(*kit_, geometry, parameters_.masters(), layout);
 }
 

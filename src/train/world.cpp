@@ -13,6 +13,7 @@
 
 #include <uform/mesh/fields.hpp>
 
+#include "train/agreement.hpp"
 #include "train/step.hpp"
 
 namespace uform {
@@ -28,10 +29,12 @@ enum planned_size_t : std::size_t {
     dropped_size_k,
     words_size_k,
     chosen_size_k,
-    read_size_k
+    read_size_k,
+    covered_media_size_k // of the first medium, and so on
 };
-static_assert(read_size_k < statement_t::sizes_k);
-enum partial_t : std::size_t { masked_partial_k, choices_partial_k };
+static_assert(covered_media_size_k + media_k <= statement_t::sizes_k);
+enum partial_t : std::size_t { masked_partial_k, choices_partial_k, media_partial_k };
+static_assert(media_partial_k + media_k <= statement_t::partials_k);
 
 /** Words that stand before a process's relations for each of its rows: its group, its side, its tokens. */
 constexpr std::size_t heads_k = 3;
@@ -42,6 +45,7 @@ void add_options(fields_t &fields, trainer_options_t const &options) noexcept {
     auto const size = [&](char const *name, std::uint64_t value) { fields.add(name, value); };
     size("depth", options.model.geometry.depth), size("hidden", options.model.geometry.hidden);
     size("batch.max_columns_per_row", options.model.geometry.context);
+    add_media(fields, options);
     fields.add("objective", uform_objective_name(options.objective));
     size("seed", options.seed);
     size("schedule.steps", options.schedule.steps), size("schedule.warmup_steps", options.schedule.warmup_steps);
@@ -132,6 +136,7 @@ failure_t step_t::claim_rows(failure_t const &planned) noexcept {
     statement.sizes[covered_size_k] = covered_, statement.sizes[truncated_size_k] = truncated_;
     statement.sizes[dropped_size_k] = dropped_, statement.sizes[chosen_size_k] = chosen_;
     statement.sizes[read_size_k] = read_tokens_;
+    std::copy_n(covered_media_, media_k, statement.sizes + covered_media_size_k);
     if (!planned && trainer_.options_.contrasts()) statement.sizes[words_size_k] = write_relations(nullptr);
     if (failure_t const failure = world().agree(statement, planned)) return failure;
     world_kept_ = std::size_t(world().size_of_all(kept_size_k)),
@@ -139,6 +144,8 @@ failure_t step_t::claim_rows(failure_t const &planned) noexcept {
     tokens_ = std::size_t(world().size_of_all(tokens_size_k)),
     covered_ = std::size_t(world().size_of_all(covered_size_k));
     chosen_ = std::size_t(world().size_of_all(chosen_size_k));
+    for (std::size_t medium = 0; medium < media_k; ++medium)
+        covered_media_[medium] = std::size_t(world().size_of_all(covered_media_size_k + medium));
     truncated_ = std::size_t(world().size_of_all(truncated_size_k));
     dropped_ = std::size_t(world().size_of_all(dropped_size_k));
     if (!trainer_.options_.contrasts()) return {};
@@ -296,10 +303,15 @@ failure_t step_t::close_losses(failure_t const &computed) noexcept {
     for (chunk_t const &chunk : chunks_) {
         statement.partials[masked_partial_k] += chunk.masked_loss;
         statement.partials[choices_partial_k] += chunk.choices_loss;
+        for (std::size_t medium = 0; medium < media_k; ++medium)
+            statement.partials[media_partial_k + medium] += chunk.parts[medium].loss;
     }
     if (failure_t const failure = world().agree(statement, computed)) return failure;
     masked_loss_ = world().sum_of_partials(masked_partial_k) / double(std::max<std::size_t>(covered_, 1));
     choices_loss_ = world().sum_of_partials(choices_partial_k) / double(std::max<std::size_t>(chosen_, 1));
+    for (std::size_t medium = 0; medium < media_k; ++medium)
+        media_losses_[medium] = world().sum_of_partials(media_partial_k + medium) /
+                                double(std::max<std::size_t>(covered_media_[medium], 1));
     return {};
 }
 

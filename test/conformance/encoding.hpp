@@ -11,6 +11,13 @@
 
 namespace conformance {
 
+/** A whole PNG of 4 x 1 grey pixels. */
+inline std::string const wide_png_k(
+    "\211\120\116\107\015\012\032\012\000\000\000\015\111\110\104\122\000\000\000\004\000\000\000\001\010\000"
+    "\000\000\000\334\127\120\021\000\000\000\015\111\104\101\124\170\234\143\140\144\142\146\001\000\000\031"
+    "\000\013\347\132\106\244\000\000\000\000\111\105\116\104\256\102\140\202",
+    70);
+
 inline float widened(std::byte const *row, uform_scalar_t scalar, std::size_t i) {
     std::uint16_t half;
     float value;

@@ -126,6 +126,19 @@ TEST(mutations, trainer) {
              c.batch.max_columns_per_row = d.of<std::size_t>({0, 1, 65537});
          }},
         {"objective", [](call_t &c, draw_t &d) { c.objective = d.enumerator(); }},
+        {"image",
+         [](call_t &c, draw_t &d) {
+             c.batch.image = {d.of<std::size_t>({0, 16, 65, std::size_t(1) << 32}), d.of<std::size_t>({0, 2, 3, 4, 5})};
+         }},
+        {"video",
+         [](call_t &c, draw_t &d) {
+             c.batch.video = {d.of<std::size_t>({0, 8, 65}), d.of<std::size_t>({0, 2, SIZE_MAX}), 0,
+                              d.of<std::size_t>({0, 3, 4})};
+         }},
+        {"audio",
+         [](call_t &c, draw_t &d) {
+             c.batch.audio = {d.of<std::size_t>({0, 320, SIZE_MAX}), d.of<std::size_t>({0, 1, 16000})};
+         }},
         {"widths",
          [](call_t &c, draw_t &d) {
              c.contrastive.matryoshka_dimensions = d.of<std::size_t const *>({nullptr, widths, odd, falling});

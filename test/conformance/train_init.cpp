@@ -54,12 +54,29 @@ TEST(trainer_init, refusals_of_handles_and_sizes) {
           [](call_t &c) { c.schedule.learning_rate = 1e-3f, c.schedule.min_learning_rate = 2e-3f; }}});
 }
 
-TEST(trainer_init, refusals_of_absent_terms) {
-    expect_init_refusals(
-        uform_objective_joint_k,
-        {{"images", unsupported_k, "text", [](call_t &c) { c.batch.image.patch_side = 16; }},
-         {"clips", unsupported_k, "text", [](call_t &c) { c.batch.video.patch_side = 16; }},
-         {"recordings", unsupported_k, "text", [](call_t &c) { c.batch.audio.chunk_samples = 320; }}});
+TEST(trainer_init, refusals_of_media) {
+    for (uform_objective_t const objective : {uform_objective_joint_k, uform_objective_contrastive_k})
+        expect_init_refusals(
+            objective,
+            {{"a patch too large", invalid_k, "size", [](call_t &c) { c.batch.image.patch_side = 65; }},
+             {"an endless patch", invalid_k, "size",
+              [](call_t &c) { c.batch.image.patch_side = std::size_t(1) << 32; }},
+             {"two channels", invalid_k, "size",
+              [](call_t &c) { c.batch.image.patch_side = 16, c.batch.image.channels = 2; }},
+             {"five channels", invalid_k, "size",
+              [](call_t &c) { c.batch.image.patch_side = 16, c.batch.image.channels = 5; }},
+             {"a tube too wide", invalid_k, "size", [](call_t &c) { c.batch.video.patch_side = 65; }},
+             {"a tube too long", invalid_k, "size",
+              [](call_t &c) { c.batch.video.patch_side = 16, c.batch.video.tube_frames = 65; }},
+             {"an endless stride", invalid_k, "size",
+              [](call_t &c) { c.batch.video.patch_side = 16, c.batch.video.frame_stride = SIZE_MAX; }},
+             {"frames of four channels", invalid_k, "batch.video.channels",
+              [](call_t &c) { c.batch.video.patch_side = 16, c.batch.video.channels = 4; }},
+             {"an endless chunk", invalid_k, "size", [](call_t &c) { c.batch.audio.chunk_samples = SIZE_MAX; }},
+             {"a rate too slow", invalid_k, "size",
+              [](call_t &c) { c.batch.audio.chunk_samples = 320, c.batch.audio.sample_rate = 999; }},
+             {"a rate too fast", invalid_k, "size",
+              [](call_t &c) { c.batch.audio.chunk_samples = 320, c.batch.audio.sample_rate = 768001; }}});
 }
 
 TEST(trainer_init, refusals_of_choices) {
@@ -203,6 +220,7 @@ TEST(trainer_init, fields_that_are_not_read_may_hold_anything) {
     call_t call = right_init(masked.out(), nullptr, uform_objective_masked_k);
     call.contrastive.pair_loss = 77, call.contrastive.bias = NAN, call.regularizers.lipschitz_weight = -1;
     call.late_interaction.width = 7, call.choices.brier_weight = NAN;
+    call.batch.image.channels = 9, call.batch.video.tube_frames = SIZE_MAX, call.batch.audio.sample_rate = 1;
     EXPECT_SUCCESS(answer(uform_trainer_init_ram, call));
     call = right_init(contrastive.out(), nullptr, uform_objective_contrastive_k);
     call.masking.text_weight = NAN, call.masking.token_mean_span = -3;
@@ -218,6 +236,7 @@ TEST(trainer_init, bounds_are_allowed) {
     call.contrastive.pair_loss = uform_pair_loss_form_softmax_k, call.regularizers.lipschitz_iterations = 64;
     call.masking.token_mask_probability = 1, call.masking.token_mean_span = 1, call.masking.replace_fraction = 0.9f;
     call.schedule.learning_rate = call.schedule.min_learning_rate = 1e-3f, call.schedule.warmup_steps = 20;
+    call.batch.image = {64, 4}, call.batch.video = {1, 64, 4096, 3}, call.batch.audio = {16384, 768000};
     std::string const prefix(31, 'q');
     call.query_prefix = call.document_prefix = view(prefix);
     EXPECT_SUCCESS(answer(uform_trainer_init_ram, call));

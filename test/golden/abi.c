@@ -7,13 +7,9 @@
  *  MODEL is models/nano-text.safetensors; FOLDER takes a fresh checkpoint with a token head and a byte decoder, drawn
  *  from a seed and never trained. A line is a name and the FNV-1a hash of the rows' bytes, 64 bits wide. C's own answers
  *  are compared with abi.txt by ctest `golden_abi`; each binding's tests ask for the same rows and hash them alike.
+ *  Pictures and recordings have media.c and media.txt, as a build may lack what reads their files.
  */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <uform/uform.h>
+#include "golden.h"
 
 static char const texts[] = "Hello, world"
                             "a"
@@ -30,68 +26,11 @@ static char const choices[] = "yn"
 static size_t const choice_offsets[] = {0, 2, 6, 6, 7, 17};
 enum { count = 5 };
 
-static void expect(uform_outcome_t const *outcome, char const *what) {
-    if (outcome->status == uform_status_success_k) return;
-    fprintf(stderr, "golden_abi: %s: %s: %s\n", what, outcome->message, outcome->detail);
-    exit(1);
-}
-
-static uint64_t hash_bytes(uint64_t hash, void const *data, size_t length) {
-    unsigned char const *bytes = data;
-    for (size_t index = 0; index < length; ++index) hash = (hash ^ bytes[index]) * UINT64_C(0x100000001B3);
-    return hash;
-}
-static void tell(char const *name, uform_rows_t const *rows) {
-    uint64_t hash = UINT64_C(0xCBF29CE484222325);
-    for (size_t row = 0; row < rows->count; ++row)
-        hash = hash_bytes(hash, (char const *)rows->data + row * rows->stride,
-                          rows->columns * uform_scalar_bytes(rows->scalar));
-    printf("%s %016" PRIx64 "\n", name, hash);
-}
-
-static uform_model_t load(char const *path) {
-    uform_outcome_t outcome;
-    uform_model_t model = NULL;
-    uform_model_load_ram_t call = {0};
-    call.model = &model, call.outcome = &outcome, call.path.data = path, call.path.length = strlen(path);
-    call.cpu_class = uform_cpu_class_serial_k;
-    uform_model_load_ram(&call);
-    expect(&outcome, path);
-    return model;
-}
-static uform_arena_t make_arena(void) {
-    uform_outcome_t outcome;
-    uform_arena_t arena = NULL;
-    uform_arena_init_t call = {&arena, NULL, &outcome};
-    uform_arena_init(&call);
-    expect(&outcome, "arena");
-    return arena;
-}
-
-/** A checkpoint with every head of text, as its seed draws it. */
+/** A checkpoint with every head of text. */
 static void make_checkpoint(char const *path) {
-    uform_outcome_t outcome;
-    uform_executor_t executor = NULL;
-    uform_executor_for_ram_t threads = {0};
-    threads.executor = &executor, threads.outcome = &outcome, threads.threads = 1;
-    threads.cpu_class = uform_cpu_class_serial_k;
-    uform_executor_for_ram(&threads);
-    expect(&outcome, "executor");
-    uform_trainer_t trainer = NULL;
-    uform_trainer_init_ram_t call = {0};
-    call.trainer = &trainer, call.executor = executor, call.outcome = &outcome, call.depth = 1, call.hidden = 128;
-    call.batch.max_rows_per_device = 16, call.batch.max_segments_per_device = 32, call.batch.max_columns_per_row = 64;
-    call.batch.max_choices_per_item = 8, call.objective = uform_objective_contrastive_k;
-    call.late_interaction.weight = 1, call.late_interaction.width = 32;
-    call.choices.weight = 1, call.choices.temperature_groups = 2, call.schedule.steps = 10, call.seed = 7;
-    uform_trainer_init_ram(&call);
-    expect(&outcome, "trainer");
-    uform_trainer_save_t save = {0};
-    save.trainer = trainer, save.executor = executor, save.outcome = &outcome;
-    save.path.data = path, save.path.length = strlen(path);
-    uform_trainer_save(&save);
-    expect(&outcome, "save");
-    uform_trainer_free(trainer), uform_executor_free(executor);
+    uform_trainer_init_ram_t call = right_init();
+    call.batch.max_choices_per_item = 8, call.choices.weight = 1, call.choices.temperature_groups = 2;
+    draw(call, path);
 }
 
 static void tell_embeddings(char const *name, uform_model_t model, uform_arena_t arena, uform_scalar_t scalar,
@@ -134,12 +73,7 @@ static void tell_choices(uform_model_t model, uform_arena_t arena) {
 /** The first text's token vectors against all of them, its own among them, on the serial class. */
 static void tell_scores(uform_rows_tape_t documents, uform_arena_t arena) {
     uform_outcome_t outcome;
-    uform_executor_t executor = NULL;
-    uform_executor_for_ram_t threads = {0};
-    threads.executor = &executor, threads.outcome = &outcome, threads.threads = 1;
-    threads.cpu_class = uform_cpu_class_serial_k;
-    uform_executor_for_ram(&threads);
-    expect(&outcome, "executor");
+    uform_executor_t executor = make_executor();
     uform_rows_t scores = {0};
     uform_rerank_t call = {0};
     call.executor = executor, call.outcome = &outcome, call.documents = documents, call.count = count;

@@ -19,7 +19,7 @@ choice_store_t::choice_store_t(std::vector<source_t> sources, std::string const 
 }
 
 void choice_store_t::read(source_t const &source, std::string const &copy_path) {
-    std::string const columns[] = {"text", "choices", "answer", "targets", "group"};
+    column_t const columns[] = {{"text"}, {"choices"}, {"answer"}, {"targets"}, {"group"}};
     record_lines_t lines(source.path, columns);
     stored_lines_t &stored = lines_.emplace_back(source.path, copy_path);
     content_t &content = contents_.emplace_back();

@@ -2,6 +2,7 @@
  *  @file files.cpp
  *  @brief Reads through `read`, so that ctrl-C is noticed; writes beside, then renames.
  */
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -32,6 +33,11 @@ int open_to_read(std::string const &path) {
     if (descriptor < 0) fail_at(path, 0, "cannot read it, {}; check the path and its permissions", system_reason());
     return descriptor;
 }
+
+struct descriptor_t {
+    int number;
+    ~descriptor_t() { ::close(number); }
+};
 
 /** One `read`, retried where a signal we do not stop for came between. */
 std::size_t read_some(int descriptor, char *target, std::size_t capacity, std::string const &path) {
@@ -112,16 +118,36 @@ bool is_named(std::string_view path, std::string_view ending) noexcept {
     return true;
 }
 
-std::string read_file(std::string const &path) {
-    int const descriptor = open_to_read(path);
-    struct closer_t {
-        int descriptor;
-        ~closer_t() { ::close(descriptor); }
-    } const closer {descriptor};
+std::string read_part(std::string const &path, std::uint64_t offset, std::size_t bytes) {
+    descriptor_t const file {open_to_read(path)};
+    std::string part(bytes, '\0');
+    std::size_t done = 0;
+    while (done < bytes) {
+        ssize_t const count = ::pread(file.number, part.data() + done, bytes - done, off_t(offset + done));
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) fail_at(path, 0, "cannot read it, {}; check the path and its permissions", system_reason());
+        if (count == 0) break;
+        done += std::size_t(count);
+    }
+    part.resize(done);
+    return part;
+}
+
+std::string read_head(std::string const &path, std::size_t bytes) {
+    struct stat about = {};
+    if (::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode)) return {};
+    return read_part(path, 0, bytes);
+}
+
+std::string read_file(std::string const &path, std::size_t limit) {
+    descriptor_t const file {open_to_read(path)};
+    int const descriptor = file.number;
     std::string bytes;
     struct stat about = {};
-    if (::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode)) bytes.reserve(std::size_t(about.st_size) + chunk_k);
+    if (::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode))
+        bytes.reserve(std::min(std::size_t(about.st_size), limit) + chunk_k);
     while (true) {
+        if (bytes.size() > limit) fail_at(path, 0, "holds more than {} bytes; such a file is not read", limit);
         std::size_t const before = bytes.size();
         bytes.resize(before + chunk_k);
         std::size_t const count = read_some(descriptor, bytes.data() + before, chunk_k, path);

@@ -20,8 +20,14 @@ void check_path(std::string_view path, std::string_view what);
 /** Whether a path ends so, in small letters or in capitals: readers go by a file's name. */
 bool is_named(std::string_view path, std::string_view ending) noexcept;
 
-/** All bytes of a file. */
-std::string read_file(std::string const &path);
+/** All bytes of a file, which fails where it has more than `limit`. */
+std::string read_file(std::string const &path, std::size_t limit = SIZE_MAX);
+
+/** Bytes of a regular file from `offset` on, fewer at its end. */
+std::string read_part(std::string const &path, std::uint64_t offset, std::size_t bytes);
+
+/** The first `bytes` of a regular file, fewer of a short one; nothing of what can be read only once. */
+std::string read_head(std::string const &path, std::size_t bytes);
 
 /** Gives the standard streams that a shell closed to /dev/null, else the next file opened would get their number, and
  *  messages for stderr would land in it. Reading or writing them still fails. */

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <numeric>
 
+#include "support/error.hpp"
 #include "support/material.hpp"
 
 namespace uform::tools {
 
 namespace {
 
+constexpr std::size_t looked_at_k = 16; // files of a source, before a run
 constexpr std::uint64_t choices_stream_k = 0x43484f4943455321u; // any constant: the second stream's key
 
 std::vector<double> weights_of(std::vector<source_t> const &sources) {
@@ -44,10 +46,35 @@ material_t::material_t(plan_t &plan)
     if (mixture_.choices)
         choice_sampler_.emplace(choices_.source_offsets(), weights_of(mixture_.choices->sources),
                                 plan.seed ^ choices_stream_k);
+    if (plan.has_media())
+        for (std::size_t i = 0; i < mixture_.sources.size(); ++i)
+            media_.emplace_back(mixture_.sources[i].path), check_files(i);
     plan.positives = std::min(pairs_.most_positives(), mixture_.positives);
     plan.negatives = std::min(pairs_.most_negatives(), mixture_.negatives);
     plan.temperature_groups = count_groups(mixture_, choices_);
     plan.choices_per_item = std::max(plan.choices_per_item, choices_.most_legal());
+}
+
+/** Refuses a source none of whose first files are there: their folder is another, as no file alone would end a run. */
+void material_t::check_files(std::size_t source) const {
+    fields_t const &fields = mixture_.sources[source].fields;
+    std::size_t const first = pairs_.source_offsets()[source];
+    std::size_t const count = std::min(looked_at_k, pairs_.source_offsets()[source + 1] - first);
+    corpus_t const corpus = pairs_.load(first, count);
+    for (bool const of_query : {true, false}) {
+        if ((of_query ? fields.query_modality : fields.document_modality) == uform_modality_text_k) continue;
+        if (of_query && !with_pairs_) continue;
+        std::string complaint; // of the first
+        for (std::size_t i = 0; i < count; ++i) try {
+                media_[source].read(of_query ? corpus.query(i) : corpus.document(i));
+                complaint.clear();
+                break;
+            } catch (tool_error_t const &error) {
+                if (complaint.empty()) complaint = error.what();
+            }
+        if (!complaint.empty())
+            fail_at(mixture_.sources[source].path, 0, "none of its first {} files can be read; {}", count, complaint);
+    }
 }
 
 drawn_t material_t::draw(std::uint64_t step) {
@@ -70,8 +97,8 @@ batch_t material_t::batch(drawn_t const &drawn) const {
     drawn_t loaded = drawn;
     std::iota(loaded.records.begin(), loaded.records.end(), std::size_t(0));
     std::iota(loaded.choices.begin(), loaded.choices.end(), std::size_t(0));
-    return with_pairs_ ? make_pairs_batch(mixture_, corpus, choices, loaded)
-                       : make_texts_batch(mixture_, corpus, choices, loaded);
+    return with_pairs_ ? make_pairs_batch(mixture_, corpus, choices, loaded, media_)
+                       : make_texts_batch(mixture_, corpus, choices, loaded, media_);
 }
 
 source_t const &material_t::source(std::size_t index) const noexcept {

@@ -40,10 +40,13 @@ class material_t {
   private:
     std::size_t choice_sources() const noexcept { return mixture_.choices ? mixture_.choices->sources.size() : 0; }
 
+    void check_files(std::size_t source) const;
+
     mixture_t mixture_;
     bool with_pairs_;
     std::size_t rank_, ranks_;
     pair_store_t pairs_;
+    std::vector<media_files_t> media_; // of each source of pairs; empty where all are texts
     choice_store_t choices_;
     std::optional<sampler_t> sampler_;
     std::optional<sampler_t> choice_sampler_;

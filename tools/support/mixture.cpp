@@ -7,6 +7,7 @@
 
 #include "support/engine.hpp"
 #include "support/files.hpp"
+#include "support/media_files.hpp"
 #include "support/mixture.hpp"
 #include "support/strict_json.hpp"
 
@@ -20,17 +21,59 @@ constexpr std::size_t temperature_groups_limit_k = 65536; // of a checkpoint
 constexpr std::size_t context_limit_k = 65536;            // of a model
 constexpr std::size_t documents_limit_k = 1024;           // of one record, either kind, in one step
 
+constexpr std::pair<std::string_view, float uform_masking_t::*> masking_numbers_k[] = {
+    {"token_mask_probability", &uform_masking_t::token_mask_probability},
+    {"token_mean_span", &uform_masking_t::token_mean_span},
+    {"replace_fraction", &uform_masking_t::replace_fraction},
+    {"random_fraction", &uform_masking_t::random_fraction},
+    {"image_mask_ratio", &uform_masking_t::image_mask_ratio},
+    {"video_mask_ratio", &uform_masking_t::video_mask_ratio},
+    {"audio_mask_ratio", &uform_masking_t::audio_mask_ratio},
+    {"text_weight", &uform_masking_t::text_weight},
+    {"image_weight", &uform_masking_t::image_weight},
+    {"video_weight", &uform_masking_t::video_weight},
+    {"audio_weight", &uform_masking_t::audio_weight}};
+
+/** The size that a medium's key names; NULL where there is none. */
+std::size_t *size_named(geometry_t &geometry, std::string_view medium, std::string_view key) noexcept {
+    if (medium == "image")
+        return key == "patch_side" ? &geometry.image.patch_side : key == "channels" ? &geometry.image.channels : nullptr;
+    if (medium == "audio")
+        return key == "chunk_samples" ? &geometry.audio.chunk_samples
+               : key == "sample_rate" ? &geometry.audio.sample_rate
+                                      : nullptr;
+    return key == "patch_side"     ? &geometry.video.patch_side
+           : key == "tube_frames"  ? &geometry.video.tube_frames
+           : key == "frame_stride" ? &geometry.video.frame_stride
+                                   : nullptr;
+}
+
 struct reader_t {
     strict_json_t json;
     std::filesystem::path base;
 
     std::string resolved(json_value_t value) { return (base / json.path(value)).string(); }
 
+    /** A name, which is a text's, or `{"image": name}`, likewise of the other media. */
+    void field(json_value_t value, std::string &name, uform_modality_t &modality) {
+        simdjson::ondemand::json_type type;
+        if (value.type().get(type)) json.refuse("is not well-formed JSON");
+        if (type != simdjson::ondemand::json_type::object) return void(name = json.string(value));
+        json.object(value, [&](std::string_view key, json_value_t inner) {
+            if (modality != uform_modality_text_k) json.refuse("is a second medium of one field; keep one");
+            modality = uform_modality_from_name(view(key));
+            if (modality == uform_modality_unknown_k || modality == uform_modality_text_k) return false;
+            name = json.string(inner);
+            return true;
+        });
+        if (modality == uform_modality_text_k) json.refuse("must name a field, or be like {\"image\": field}");
+    }
+
     fields_t fields(json_value_t value) {
         fields_t found;
         json.object(value, [&](std::string_view key, json_value_t name) {
-            if (key == "query") found.query = json.string(name);
-            else if (key == "document" || key == "text") found.document = json.string(name);
+            if (key == "query") field(name, found.query, found.query_modality);
+            else if (key == "document" || key == "text") field(name, found.document, found.document_modality);
             else if (key == "group") found.group = json.string(name);
             else if (key == "negatives") found.negatives = json.string(name);
             else return false;
@@ -63,7 +106,8 @@ struct reader_t {
                 found.temperature_group = std::uint32_t(count_up_to(inner, 0, temperature_groups_limit_k - 1));
             else if (key == "format") {
                 format = json.string(inner);
-                if (format != "jsonl" && format != "parquet") json.refuse("must be \"jsonl\" or \"parquet\"");
+                if (format != "jsonl" && format != "parquet" && format != "shard")
+                    json.refuse("must be \"jsonl\", \"parquet\" or \"shard\"");
             } else if (key == "filter" && of_pairs)
                 json.object(inner, [&](std::string_view field, json_value_t values) {
                     std::string const name(field);
@@ -74,9 +118,11 @@ struct reader_t {
             return true;
         });
         if (found.path.empty()) json.refuse("has a source without a \"path\"; name its file");
-        bool const parquet = is_named(found.path, ".parquet"); // all readers go by the name
-        if (!format.empty() && (format == "parquet") != parquet)
-            json.refuse("has a source whose \"format\" is not that of its name; Parquet ends in .parquet");
+        char const *const named = is_named(found.path, ".parquet") ? "parquet"
+                                  : names_shards(found.path)      ? "shard"
+                                                                  : "jsonl"; // all readers go by the name
+        if (!format.empty() && format != named)
+            json.refuse("has a source whose \"format\" is not that of its name; Parquet ends in .parquet, shards in .tar");
         return found;
     }
 
@@ -157,6 +203,27 @@ struct reader_t {
         return found;
     }
 
+    void geometry(std::string_view medium, json_value_t value, geometry_t &geometry) {
+        json.object(value, [&](std::string_view key, json_value_t inner) {
+            std::size_t *const found = size_named(geometry, medium, key);
+            if (found) *found = json.count(inner, 1);
+            return found != nullptr;
+        });
+    }
+
+    uform_masking_t masking(json_value_t value) {
+        uform_masking_t found = {};
+        json.object(value, [&](std::string_view key, json_value_t inner) {
+            for (auto const &[name, number] : masking_numbers_k) {
+                if (key != name) continue;
+                found.*number = float(json.number(inner, 1e-30, name.ends_with("weight") || name.ends_with("span") ? 1e6 : 1));
+                return true;
+            }
+            return false;
+        });
+        return found;
+    }
+
     void prefixes(json_value_t value, mixture_t &mixture) {
         json.object(value, [&](std::string_view key, json_value_t prefix) {
             if (key == "query") mixture.query_prefix = json.string(prefix);
@@ -203,6 +270,8 @@ struct reader_t {
             mixture.lipschitz_weight = real(value, 0);
         else if (key == "late_interaction") mixture.late_interaction = late_interaction(value);
         else if (key == "choices") mixture.choices = choices(value);
+        else if (key == "image" || key == "video" || key == "audio") geometry(key, value, mixture.geometry);
+        else if (key == "masking") mixture.masking = masking(value);
         else if (key == "learning_rate")
             mixture.learning_rate = real(value, 1e-12);
         else if (key == "min_learning_rate")
@@ -225,6 +294,12 @@ void check_whole(mixture_t const &mixture) {
 }
 
 } // namespace
+
+bool names_medium(mixture_t const &mixture, uform_modality_t modality) noexcept {
+    return std::any_of(mixture.sources.begin(), mixture.sources.end(), [&](source_t const &source) {
+        return source.fields.query_modality == modality || source.fields.document_modality == modality;
+    });
+}
 
 mixture_t read_mixture(std::string const &path, std::string const &base) {
     std::filesystem::path const own = std::filesystem::path(path).parent_path();

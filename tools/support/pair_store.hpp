@@ -26,6 +26,7 @@ class pair_store_t {
     pair_store_t(source_t source, std::string const &copy_path);
 
     std::size_t size() const noexcept { return places_.size(); }
+    source_t const &source(std::size_t index) const noexcept { return sources_[index]; }
     std::vector<std::size_t> const &source_offsets() const noexcept { return source_offsets_; }
     /** Of a source: equal where all its records are. */
     std::uint64_t content(std::size_t source) const noexcept { return contents_[source].value(); }

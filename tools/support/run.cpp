@@ -13,6 +13,7 @@
 #include "support/files.hpp"
 #include "support/interrupt.hpp"
 #include "support/live_view.hpp"
+#include "support/media_encoder.hpp"
 #include "support/peak.hpp"
 #include "support/resuming.hpp"
 #include "support/run.hpp"
@@ -46,14 +47,47 @@ run_t::run_t(training_options_t const &options, plan_t plan)
         fail_at(plan_.mixture.path, 0, "has no \"validation\" for --validate-every; name held-out pairs in it");
 }
 
-uform_trainer_step_stats_t run_t::take_step(trainer_t &trainer, std::size_t step, prepared_t const &prepared) {
-    uform_outcome_t outcome = {};
-    uform_trainer_step_stats_t const stats = step_trainer(trainer, executor_, plan_, prepared.batch, outcome);
-    if (is_non_finite(outcome)) stop_early(trainer, step, prepared.drawn, outcome);
-    bool const abandoned = options_.ranks > 1 && uform_outcome_status(&outcome) == uform_status_io_k;
-    if (abandoned && step > plan_.first_step) save(); // a peer is gone, and the steps taken outlive it
-    check(outcome, fmt::format("step {}", step + 1), abandoned ? "; start all processes again with --resume auto" : "");
-    return stats;
+/** Takes a record whose file is of no use out of the step; the rest of it is as it would have been. */
+void run_t::skip(std::size_t step, prepared_t &prepared, batch_file_t const &file, std::string const &reason) {
+    leave_if_interrupted();
+    if (!rehearses_) {
+        ++skipped_;
+        log_->write({{"event", "skipped"}, {"step", step + 1}, {"input", file.name}, {"reason", reason}});
+    }
+    prepared.drawn.records.erase(prepared.drawn.records.begin() + std::ptrdiff_t(file.pair));
+    if (prepared.drawn.records.empty() && options_.ranks == 1)
+        fail("step {}: none of its records has a file that can be read; the last was {}: {}", step + 1, file.name, reason);
+    prepared.batch = material_.batch(prepared.drawn);
+}
+
+/** False once every file of the step could be read from the disk. */
+bool run_t::skip_unread(std::size_t step, prepared_t &prepared) {
+    for (auto const &[item, file] : prepared.batch.files)
+        if (!file.problem.empty()) return skip(step, prepared, batch_file_t(file), file.problem), true;
+    return false;
+}
+
+uform_trainer_step_stats_t run_t::take_step(trainer_t &trainer, std::size_t step, prepared_t prepared) {
+    std::size_t retries = 0;
+    while (true) {
+        while (skip_unread(step, prepared)) {}
+        uform_outcome_t outcome = {};
+        uform_trainer_step_stats_t const stats = step_trainer(trainer, executor_, plan_, prepared.batch, outcome);
+        if (batch_file_t const *const file = refused_file(outcome, prepared.batch)) {
+            skip(step, prepared, batch_file_t(*file), reason_of(outcome));
+            continue;
+        }
+        // Another process may have skipped a file, and calls again without it; one that ends instead is an `io` failure.
+        bool const refused = options_.ranks > 1 && uform_outcome_status(&outcome) == uform_status_config_mismatch_k;
+        if (refused && plan_.has_media() && retries++ < options_.ranks * plan_.items()) continue;
+        if (is_non_finite(outcome)) stop_early(trainer, step, prepared.drawn, outcome);
+        bool const abandoned = options_.ranks > 1 && uform_outcome_status(&outcome) == uform_status_io_k;
+        if (abandoned && step > plan_.first_step) save(); // a peer is gone, and the steps taken outlive it
+        check(outcome, fmt::format("step {}", step + 1),
+              abandoned ? "; start all processes again with --resume auto" : "");
+        taken_ = std::move(prepared.batch);
+        return stats;
+    }
 }
 
 /** A source that has changed, or is gone, ends the run; the steps taken outlive it. */
@@ -87,6 +121,7 @@ std::size_t run_t::steps_for(double minutes) {
     double const budget = minutes * 60;
     double seconds = 0;
     std::size_t timed = 0;
+    rehearses_ = true;
     batch_queue_t queue(material_, 0, untimed_steps_k + timed_steps_k);
     for (std::size_t step = 0; step < untimed_steps_k + timed_steps_k; ++step) {
         leave_if_interrupted();
@@ -97,24 +132,32 @@ std::size_t run_t::steps_for(double minutes) {
     }
     double const pace = seconds / double(timed);
     std::size_t const steps = std::size_t(std::max(1.0, (budget - seconds_since(begin_)) / pace));
+    rehearses_ = false;
     log_->write({{"event", "timing"}, {"seconds_per_step", pace}, {"steps", steps}});
     report(name_k, fmt::format("{:.3f} s a step, so {} steps fit {} minutes", pace, steps, minutes));
     return steps;
 }
 
-/** Of the world's operations those of attention are told from this process's texts, as all get alike ones. */
-void run_t::log_step(uform_trainer_step_stats_t const &stats, batch_t const &batch, double seconds) {
-    double squares = 0;
-    for (std::size_t i = 0; i < batch.count; ++i)
-        squares += double(batch.offsets[i + 1] - batch.offsets[i]) * double(batch.offsets[i + 1] - batch.offsets[i]);
-    squares *= double(stats.tokens) / double(std::max<std::size_t>(batch.bytes.size(), 1));
-    double const operations = plan_.operations(stats.tokens, squares);
+/** Of the world's operations those of attention are told from this process's items, as all get alike ones. A file's
+ *  tokens are what is left of all, shared evenly. */
+void run_t::log_step(uform_trainer_step_stats_t const &stats, double seconds) {
+    double squares = 0, texts = 0;
+    for (std::size_t i = 0; i < taken_.count; ++i) {
+        if (taken_.modalities[i] != uform_modality_text_k) continue;
+        double const length = double(taken_.offsets[i + 1] - taken_.offsets[i]);
+        texts += length, squares += length * length;
+    }
+    double const all = taken_.has_files() ? double(stats.tokens) / double(options_.ranks) : std::max(texts, 1.0);
+    double const of_files = std::max(all - texts, 0.0);
+    if (taken_.has_files()) squares += of_files * of_files / double(taken_.files.size());
+    double const operations = plan_.operations(stats.tokens, squares * double(stats.tokens) / all);
     stats_ = stats, tokens_ += stats.tokens, operations_ += operations, seconds_ += seconds;
     log_->write(step_event(stats, {operations, seconds, peak_}));
     double const pace = operations_ / seconds_;
     if (leads())
         bar_.show(stats.step, plan_.steps,
-                  live_view(plan_, stats, {double(tokens_) / seconds_, pace, peak_ > 0 ? pace / peak_ : 0}));
+                  live_view(plan_, stats,
+                            {double(tokens_) / seconds_, pace, peak_ > 0 ? pace / peak_ : 0, skipped_}));
 }
 
 void run_t::save() {
@@ -131,7 +174,7 @@ void run_t::validate(std::size_t step) {
     evaluation_options_t options;
     options.query_prefix = plan_.mixture.query_prefix, options.document_prefix = plan_.mixture.document_prefix;
     options.bytes = plan_.mixture.validation->evaluation_bytes;
-    evaluation_t const evaluation = evaluate(encoder, *held_out_, options);
+    evaluation_t const evaluation = evaluate(encoder, executor_, *held_out_, options);
     scores_ = {step, evaluation.retrieval};
     json_t line = {{"event", "validation"}, {"step", step}};
     line.update(to_json(evaluation.retrieval));
@@ -139,7 +182,9 @@ void run_t::validate(std::size_t step) {
     bar_.clear();
     recall_t const &forward = evaluation.retrieval.forward;
     report(name_k, fmt::format("step {}: R@1 {:.3f}, R@10 {:.3f} over {} held-out pairs", step, forward.at_1,
-                               forward.at_10, held_out_->size()));
+                               forward.at_10, evaluation.retrieval.count));
+    for (lost_file_t const &each : evaluation.lost)
+        report(name_k, fmt::format("validation without {}: {}", each.name, each.reason));
 }
 
 void run_t::save_and_validate(std::size_t step) {
@@ -187,11 +232,10 @@ int run_t::run() {
     batch_queue_t queue(material_, plan_.first_step, plan_.steps);
     for (std::size_t step = plan_.first_step; step < plan_.steps;) {
         steady_t::time_point const begin = steady_t::now();
-        prepared_t const prepared = take(queue, step);
-        uform_trainer_step_stats_t const stats = take_step(trainer_, step, prepared);
+        uform_trainer_step_stats_t const stats = take_step(trainer_, step, take(queue, step));
         ++step;
         try {
-            log_step(stats, prepared.batch, seconds_since(begin));
+            log_step(stats, seconds_since(begin));
             if (!interrupt_requested() && step < plan_.steps) save_and_validate(step);
         } catch (...) { // a full log, a validation that failed or was stopped: the steps taken outlive it
             if (!interrupt_requested()) save();
@@ -202,9 +246,12 @@ int run_t::run() {
     save();
     validate(plan_.steps);
     if (scores_ && leads()) write_card({options_, plan_, material_, stats_, scores_});
+    bar_.clear();
+    if (skipped_) report(name_k, fmt::format("{} records were skipped, each for a file; the log names them", skipped_));
     log_->write({{"event", "end"},
                  {"reason", "finished"},
                  {"step", plan_.steps},
+                 {"skipped", skipped_},
                  {"seconds", seconds_since(begin_)},
                  {"tokens", tokens_},
                  {"tokens_per_second", seconds_ > 0 ? double(tokens_) / seconds_ : 0}});

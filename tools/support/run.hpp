@@ -26,13 +26,15 @@ class run_t {
     int run();
 
   private:
-    uform_trainer_step_stats_t take_step(trainer_t &trainer, std::size_t step, prepared_t const &prepared);
+    uform_trainer_step_stats_t take_step(trainer_t &trainer, std::size_t step, prepared_t prepared);
+    bool skip_unread(std::size_t step, prepared_t &prepared);
+    void skip(std::size_t step, prepared_t &prepared, batch_file_t const &file, std::string const &reason);
     prepared_t take(batch_queue_t &queue, std::size_t step);
     void stop_early(trainer_t const &trainer, std::size_t done, drawn_t const &drawn, uform_outcome_t const &outcome);
     std::size_t steps_for(double minutes);
     void open_log();
     double find_peak() const;
-    void log_step(uform_trainer_step_stats_t const &stats, batch_t const &batch, double seconds);
+    void log_step(uform_trainer_step_stats_t const &stats, double seconds);
     bool leads() const noexcept { return options_.rank == 0; } // writes files, alone in its world
     void save();
     void validate(std::size_t step);
@@ -52,6 +54,9 @@ class run_t {
     uform_trainer_step_stats_t stats_ = {}; // of the last step
     std::optional<run_card_t::scores_t> scores_;
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+    batch_t taken_;            // of the last step
+    bool rehearses_ = false;   // steps of a throwaway trainer, which the run will meet again
+    std::size_t skipped_ = 0;  // files, and the records that name them with them
     std::size_t tokens_ = 0;
     double operations_ = 0; // useful ones
     double seconds_ = 0;    // in steps alone

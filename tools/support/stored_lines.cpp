@@ -11,6 +11,7 @@
 #include "support/error.hpp"
 #include "support/files.hpp"
 #include "support/interrupt.hpp"
+#include "support/media_files.hpp"
 #include "support/stored_lines.hpp"
 
 namespace uform::tools {
@@ -21,8 +22,8 @@ constexpr std::size_t chunk_k = std::size_t {1} << 20;
 
 bool lies_plain(std::string const &path) {
     struct stat about = {};
-    return !is_named(path, ".zst") && !is_named(path, ".parquet") && ::stat(path.c_str(), &about) == 0 &&
-           S_ISREG(about.st_mode);
+    return !is_named(path, ".zst") && !is_named(path, ".parquet") && !names_shards(path) &&
+           ::stat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode);
 }
 
 } // namespace

@@ -51,7 +51,20 @@ struct run_t {
     std::uint16_t const *ids = nullptr;         // [tokens]; null: values
     narrow_t<wide_> const *values = nullptr;    // [tokens, token values]
     medium_t medium = medium_t::image_k;
+    std::span<std::uint32_t const> covered {}; // tokens of the batch, ascending, that show MASK instead of values
 };
+
+/** Calls `body(token)` for the tokens of a run that show their values, in order, counted from the run's first. */
+template <typename wide_, typename body_>
+void for_each_shown(run_t<wide_> const &run, body_ const &body) noexcept {
+    std::size_t next = 0;
+    for (std::size_t token = 0; token < run.tokens; ++token) {
+        if (next < run.covered.size() && run.covered[next] == run.first + token)
+            ++next;
+        else
+            body(token);
+    }
+}
 
 /** A packed slice of items of any kind, as the entry and the blocks read it. */
 template <typename wide_>
@@ -61,14 +74,36 @@ struct mixed_batch_t {
     std::span<run_t<wide_> const> runs;  // in order, over all tokens
 };
 
-/** x [tokens, hidden] = values · projection + bias, the bias added last, as the kit adds what it is given. */
+/** y [tokens, hidden] = values · projection + bias, the bias added last, as the kit adds what it is given. */
+template <typename kit_, typename wide_ = typename kit_::wide_t>
+void project_values(kit_ const &kit, lane_t &lane, media_weights_t<wide_> const &entry, std::size_t tokens,
+                    narrow_t<wide_> const *values, wide_ *y) noexcept {
+    std::size_t const hidden = entry.projection.outputs;
+    for (std::size_t token = 0; token < tokens; ++token)
+        for (std::size_t i = 0; i < hidden; ++i) y[token * hidden + i] = widen(entry.bias[i]);
+    kit.gemm_wide(lane, tokens, values, entry.projection, y, y);
+}
+
+/** x [tokens, hidden]: each token's values projected, or the MASK row, which has no other part. */
 template <typename kit_, typename wide_ = typename kit_::wide_t>
 void project_tokens(kit_ const &kit, lane_t &lane, media_weights_t<wide_> const &entry, run_t<wide_> const &run,
                     wide_ *x) noexcept {
-    std::size_t const hidden = entry.projection.outputs;
-    for (std::size_t token = 0; token < run.tokens; ++token)
-        for (std::size_t i = 0; i < hidden; ++i) x[token * hidden + i] = widen(entry.bias[i]);
-    kit.gemm_wide(lane, run.tokens, run.values, entry.projection, x, x);
+    if (run.covered.empty()) return project_values(kit, lane, entry, run.tokens, run.values, x);
+    std::size_t const hidden = entry.projection.outputs, values = entry.projection.inputs;
+    std::size_t const count = run.tokens - run.covered.size();
+    scratch_scope_t scope(lane);
+    narrow_t<wide_> *const shown = lane.claim<narrow_t<wide_>>(count * values);
+    wide_ *const projected = lane.claim<wide_>(count * hidden);
+    if (lane.failed()) return;
+    std::size_t used = 0;
+    for_each_shown(
+        run, [&](std::size_t token) { std::copy_n(run.values + token * values, values, shown + used++ * values); });
+    project_values(kit, lane, entry, count, shown, projected);
+    used = 0;
+    for_each_shown(run,
+                   [&](std::size_t token) { std::copy_n(projected + used++ * hidden, hidden, x + token * hidden); });
+    for (std::uint32_t const token : run.covered)
+        for (std::size_t i = 0; i < hidden; ++i) x[(token - run.first) * hidden + i] = widen(entry.mask[i]);
 }
 
 /** Rotary rows [tokens, 64] of a grid's first tokens: pair j reads t, y, t, x for j mod 4 = 0, 1, 2, 3. */

@@ -86,12 +86,13 @@ void token_vectors_forward(kit_ const &kit, lane_t &lane, packed_t projection, s
     kit.normalize_rows(lane, tokens, projection.outputs, projection.outputs, vectors, vectors, inverse_norm);
 }
 
-/** From states [count, hidden] to the byte decoder's logits [count, 256]. */
+/** From states [count, hidden] to a linear head's answers [count, outputs], the byte decoder's logits for one. */
 template <typename kit_, typename wide_ = typename kit_::wide_t>
-void byte_logits_forward(kit_ const &kit, lane_t &lane, packed_t decoder, narrow_t<wide_> const *bias,
-                         std::size_t count, narrow_t<wide_> const *states, wide_ *logits) noexcept {
-    kit.gemm_wide(lane, count, states, decoder, nullptr, logits);
-    for (std::size_t i = 0; i < count * byte_values_k; ++i) logits[i] += widen(bias[i % byte_values_k]);
+void logits_forward(kit_ const &kit, lane_t &lane, packed_t head, narrow_t<wide_> const *bias, std::size_t count,
+                    narrow_t<wide_> const *states, wide_ *logits) noexcept {
+    kit.gemm_wide(lane, count, states, head, nullptr, logits);
+    for (std::size_t i = 0; i < count; ++i)
+        for (std::size_t j = 0; j < head.outputs; ++j) logits[i * head.outputs + j] += widen(bias[j]);
 }
 
 } // namespace uform

@@ -9,6 +9,7 @@
 #include <uform/encoder/batch.hpp>
 #include <uform/encoder/block.hpp>
 #include <uform/encoder/entry.hpp>
+#include <uform/encoder/entry_backward.hpp>
 #include <uform/encoder/heads.hpp>
 #include <uform/encoder/tensors.hpp>
 
@@ -105,12 +106,36 @@ struct tower_gradients_t {
     wide_ *decoder_bias_sum = nullptr;      // [256]
 };
 
-/** From d_states [tokens, hidden] back to the embedding table; `residuals` hold every block's input. */
-template <typename kit_, typename wide_ = typename kit_::wide_t>
-void tower_backward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const &weights,
+/** Arrow 3 of texts walked back: each byte's gradient goes to its row of the table. */
+template <typename kit_, typename wide_>
+void enter_backward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const &weights,
                     tower_gradients_t<wide_> const &gradients, text_batch_t<wide_> const &batch,
-                    residuals_t<wide_> const &residuals, states_t<wide_> const &forward,
-                    wide_ const *d_states) noexcept {
+                    wide_ const *d_x) noexcept {
+    kit.scatter_bytes_sum(lane, batch.items.tokens(), weights.geometry.hidden, batch.ids, d_x, gradients.embedding_sum);
+}
+/** Of mixed items: bytes run by run, then each medium that has a token here. */
+template <typename kit_, typename wide_>
+void enter_backward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const &weights,
+                    tower_gradients_t<wide_> const &gradients, mixed_batch_t<wide_> const &batch,
+                    wide_ const *d_x) noexcept {
+    std::size_t const hidden = weights.geometry.hidden;
+    bool holds[media_k] = {};
+    for (run_t<wide_> const &run : batch.runs)
+        if (run.ids)
+            kit.scatter_bytes_sum(lane, run.tokens, hidden, run.ids, d_x + run.first * hidden, gradients.embedding_sum);
+        else
+            holds[std::size_t(run.medium)] = true;
+    for (std::size_t medium = 0; medium < media_k; ++medium)
+        if (holds[medium])
+            project_tokens_backward(kit, lane, medium_t(medium), weights.media[medium], gradients.media_sum[medium],
+                                    batch.runs, d_x);
+}
+
+/** From d_states [tokens, hidden] back to the entries; `residuals` hold every block's input. */
+template <typename kit_, typename batch_, typename wide_ = typename kit_::wide_t>
+void tower_backward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const &weights,
+                    tower_gradients_t<wide_> const &gradients, batch_ const &batch, residuals_t<wide_> const &residuals,
+                    states_t<wide_> const &forward, wide_ const *d_states) noexcept {
     geometry_t const &geometry = weights.geometry;
     std::size_t const tokens = batch.items.tokens(), cells = tokens * geometry.hidden;
     scratch_scope_t scope(lane);
@@ -130,7 +155,7 @@ void tower_backward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const 
                        residuals.input(block), d_x, stash, d_stash);
         if (lane.failed()) return;
     }
-    kit.scatter_bytes_sum(lane, tokens, geometry.hidden, batch.ids, d_x, gradients.embedding_sum);
+    enter_backward(kit, lane, weights, gradients, batch, d_x);
 }
 
 } // namespace uform

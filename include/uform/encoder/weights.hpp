@@ -72,7 +72,10 @@ struct model_options_t {
         std::size_t const values[media_k] = {image.token_values(), video.token_values(), audio.token_values()};
         return values[std::size_t(medium)];
     }
-    bool enters(medium_t medium) const noexcept { return token_values(medium) != 0; }
+    bool enters(medium_t medium) const noexcept {
+        bool const entries[media_k] = {bool(image), bool(video), bool(audio)};
+        return entries[std::size_t(medium)];
+    }
 };
 
 enum class tensor_role_t : std::uint8_t {

@@ -38,12 +38,12 @@ enum class moment_t : std::uint32_t { join_k, start_k, fields_k, arguments_k, pl
 
 /** What a process states at an agreement beside its status. */
 struct statement_t {
-    static constexpr std::size_t sizes_k = 8;
+    static constexpr std::size_t sizes_k = 11;
     moment_t moment = moment_t::join_k;
     std::uint64_t step = 0;            // must be the same everywhere
     std::uint64_t trail = 0;           // of what came before, such as the last step's bits: must be the same too
     std::uint64_t sizes[sizes_k] = {}; // of this process's share, for the others to read
-    static constexpr std::size_t partials_k = 2;
+    static constexpr std::size_t partials_k = 5;
     double partials[partials_k] = {}; // of sums over the world
 };
 

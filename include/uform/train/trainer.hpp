@@ -8,6 +8,7 @@
 #pragma once
 #include <uform/train.h>
 
+#include <uform/encoder/media_encode.hpp>
 #include <uform/encoder/packed_tower.hpp>
 #include <uform/mesh/mesh.hpp>
 #include <uform/train/masking.hpp>
@@ -55,7 +56,10 @@ inline std::size_t read_tokens(std::size_t bytes, bool asks, std::size_t context
 
 /** One process's share of a step; relations index its items. */
 struct step_items_t {
-    tape_t<unsigned char> texts;                       // [count]
+    tape_t<unsigned char> texts;                       // [count]; of media, whatever they are, which is not read
+    std::span<uform_modality_t const> modalities;      // [count], or empty: all are texts
+    std::span<token_grid_t const> grids;               // [count], of media; empty where all are texts
+    token_source_t source;                             // of the values of media, an item's index being its own here
     std::span<std::uint32_t const> bags;               // [count] or empty
     std::span<std::uint32_t const> temperature_groups; // [count] or empty
     tape_t<unsigned char> choices;                     // [count] or empty: the legal bytes of each item, all different
@@ -67,6 +71,16 @@ struct step_items_t {
     std::size_t *token_offsets = nullptr; // [count + 1], set where `token_vectors` is not null
 
     std::size_t count() const noexcept { return texts.size(); }
+    bool is_text(std::size_t item) const noexcept {
+        return modalities.empty() || modalities[item] == uform_modality_text_k;
+    }
+    /** Bytes of a text, tokens of anything else. */
+    std::size_t length(std::size_t item) const noexcept {
+        return is_text(item) ? texts[item].size() : grids[item].tokens();
+    }
+    /** Whether it enters by projection; what has no tokens enters as a PAD, whatever it is. */
+    bool has_values(std::size_t item) const noexcept { return !is_text(item) && grids[item].tokens(); }
+    medium_t medium(std::size_t item) const noexcept { return medium_t(modalities[item] - uform_modality_image_k); }
     /** Whether an item has a MASK behind its text, at which it chooses. */
     bool asks(std::size_t item) const noexcept { return choices.size() && !choices[item].empty(); }
 };

@@ -51,6 +51,7 @@ template <typename element_>
 class tape_t {
     element_ const *data_ = nullptr;
     std::size_t const *offsets_ = nullptr;
+    std::uint32_t const *chosen_ = nullptr; // [count], or null: all
     std::size_t count_ = 0;
 
   public:
@@ -58,14 +59,16 @@ class tape_t {
     /** The view must have passed `check_tape` with this count. */
     tape_t(uform_tape_view_t view, std::size_t count) noexcept
         : data_(static_cast<element_ const *>(view.data)), offsets_(view.offsets), count_(count) {}
+    /** Some of a view's items, as if they were all: item i is the view's `chosen[i]`. The indices are borrowed. */
+    tape_t(uform_tape_view_t view, std::span<std::uint32_t const> chosen) noexcept
+        : data_(static_cast<element_ const *>(view.data)), offsets_(view.offsets), chosen_(chosen.data()),
+          count_(chosen.size()) {}
 
     std::size_t size() const noexcept { return count_; }
     std::span<element_ const> operator[](std::size_t item) const noexcept {
-        return data_ ? std::span(data_ + offsets_[item], offsets_[item + 1] - offsets_[item])
-                     : std::span<element_ const>();
+        std::size_t const at = chosen_ ? chosen_[item] : item;
+        return data_ ? std::span(data_ + offsets_[at], offsets_[at + 1] - offsets_[at]) : std::span<element_ const>();
     }
-    /** Elements of all items together. */
-    std::size_t total() const noexcept { return count_ ? offsets_[count_] - offsets_[0] : 0; }
 };
 
 /** The most items a verb takes: their offsets must fit an address space. */
