@@ -77,6 +77,19 @@ std::string with_longer_block(std::string file) {
     return file;
 }
 
+/** Sizes of four thousand million samples of a byte each, in the last place where a demuxer would find them. */
+std::string with_hidden_table(std::string file) {
+    std::size_t const at = file.find("avc1", file.find("stsd")) + 4 + 78;
+    std::string const table("\0\0\0\x14stsz\0\0\0\0\0\0\0\x01\xff\xff\xff\xff", 20);
+    for (char const *parent : {"moov", "trak", "mdia", "minf", "stbl", "stsd", "avc1"}) {
+        std::size_t const low = file.find(parent, file.find("moov")) - 1; // of the length in front of the name
+        unsigned const more = static_cast<unsigned char>(file[low]) + 20u;
+        file[low] = char(more);
+        if (more > 255) ++file[low - 1];
+    }
+    return file.insert(at, table);
+}
+
 TEST(video_encode, a_bad_file_is_named_and_costs_the_others_nothing) {
     std::string const good = clip_file("h264.mp4"), other = clip_file("vp9.webm");
     struct row_t {
@@ -98,7 +111,8 @@ TEST(video_encode, a_bad_file_is_named_and_costs_the_others_nothing) {
         {"a damaged picture", damaged(good), uform_status_malformed_k},
         {"a WebM's first bytes", other.substr(0, 40), uform_status_malformed_k},
         {"a WebM whose first block is longer than it is", with_longer_block(other), uform_status_malformed_k},
-        {"a table of gigabytes", clip_file("trun_of_gigabytes.mp4"), uform_status_malformed_k}};
+        {"a table of gigabytes", clip_file("trun_of_gigabytes.mp4"), uform_status_malformed_k},
+        {"a table within a sample's description", with_hidden_table(good), uform_status_malformed_k}};
     for (std::size_t const threads : {0, 2}) {
         clip_caller_t caller(checkpoint(), threads);
         std::vector<std::string> const before = caller.bits(std::vector {good, other});

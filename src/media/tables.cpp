@@ -2,7 +2,7 @@
  *  @file tables.cpp
  *  @brief Whether the tables of an MP4 can be as long as they say, which FFmpeg believes before it reads them.
  *
- *  A table tells how many entries it has, and a demuxer makes room for them: five bytes of a hostile file ask for
+ *  A table tells how many entries it has, and a demuxer makes room for them: four bytes of a hostile file ask for
  *  gigabytes. Entries have bytes, so a box holds as many as fit in it; those of a constant size, which have none there,
  *  are samples, so a file holds no more of them than bytes.
  */
@@ -59,6 +59,13 @@ std::size_t children_at(std::string_view name) noexcept {
 }
 bool are_held(file_t boxes, std::size_t file_bytes, std::size_t depth) noexcept;
 
+/** A sample's description has boxes as well, behind fields of its medium's: sound's of three versions, and a picture's. */
+bool is_entry_held(file_t content, std::size_t file_bytes, std::size_t depth) noexcept {
+    for (std::size_t const at : {8, 28, 44, 64, 78})
+        if (at < content.size() && !are_held(content.subspan(at), file_bytes, depth + 1)) return false;
+    return true;
+}
+
 bool is_held(std::string_view name, file_t content, std::size_t file_bytes, std::size_t depth) noexcept {
     if (name == "cmov") return false; // a moov that is compressed, of QuickTime 3: its tables are not to be seen
     for (table_t const &table : tables_k)
@@ -67,6 +74,7 @@ bool is_held(std::string_view name, file_t content, std::size_t file_bytes, std:
             return false;
     if ((name == "stsz" || name == "stz2") && !are_sizes_held(content, name == "stz2", file_bytes)) return false;
     if (name == "trun" && !is_run_held(content, file_bytes)) return false;
+    if (name == "stsd" && content.size() > 16 && !is_entry_held(content.subspan(16), file_bytes, depth)) return false;
     std::size_t const at = children_at(name);
     return at >= content.size() || are_held(content.subspan(at), file_bytes, depth + 1);
 }
