@@ -64,8 +64,10 @@ void add_media_flags(CLI::App &app, training_options_t &options) {
     size("--image-channels", geometry.image.channels, "of a pixel; the mixture's, or 4");
     size("--video-patch-side", geometry.video.patch_side, "pixels; the mixture's, or 16 where it names video");
     size("--video-tube-frames", geometry.video.tube_frames, "sampled frames of a token; the mixture's, or 2");
-    size("--video-frame-stride", geometry.video.frame_stride, "frames from one sampled to the next; the mixture's, or 1");
-    size("--audio-chunk-samples", geometry.audio.chunk_samples, "of a token; the mixture's, or 320 where it names audio");
+    size("--video-frame-stride", geometry.video.frame_stride,
+         "frames from one sampled to the next; the mixture's, or 1");
+    size("--audio-chunk-samples", geometry.audio.chunk_samples,
+         "of a token; the mixture's, or 320 where it names audio");
     size("--audio-sample-rate", geometry.audio.sample_rate, "hertz; the mixture's, or 16000");
     app.add_option("--text-weight", options.text_weight, "of the masked loss of texts; the mixture's, or 1");
     app.add_option("--image-weight", options.image_weight, "of that of images; the mixture's, or 1");

@@ -68,9 +68,8 @@ std::string table_row(char const *name, recall_t const &recall) {
 }
 
 std::string table(retrieval_t const &retrieval, bool of_media) {
-    std::string const counts = of_media
-                                   ? fmt::format("{} media, {} captions", retrieval.count, retrieval.documents)
-                                   : fmt::format("{} pairs", retrieval.count);
+    std::string const counts = of_media ? fmt::format("{} media, {} captions", retrieval.count, retrieval.documents)
+                                        : fmt::format("{} pairs", retrieval.count);
     return fmt::format("{:<22}{:>8}{:>8}{:>8}{:>8}\n", counts, "R@1", "R@5", "R@10", "MRR") +
            table_row(of_media ? "medium to captions" : "query to document", retrieval.forward) +
            table_row(of_media ? "caption to medium" : "document to query", retrieval.backward);
@@ -115,12 +114,9 @@ int evaluate_checkpoint(options_t options) {
     output_file_t out("-");
     out.write(options.json ? scores.dump() + "\n" : table(evaluation.retrieval, of_media));
     out.commit();
-    nlohmann::ordered_json line = {{"event", "evaluation"},
-                                   {"checkpoint", options.checkpoint},
-                                   {of_media ? "media" : "pairs", held_out},
-                                   {"seconds", seconds},
-                                   {"tokens", evaluation.tokens},
-                                   {"truncated", evaluation.truncated}};
+    nlohmann::ordered_json line = {
+        {"event", "evaluation"}, {"checkpoint", options.checkpoint}, {of_media ? "media" : "pairs", held_out},
+        {"seconds", seconds},    {"tokens", evaluation.tokens},      {"truncated", evaluation.truncated}};
     line.update(scores);
     run_log_t(options.log, true).write(line);
     if (!options.json && evaluation.truncated)
@@ -245,7 +241,8 @@ int main(int argc, char **argv) {
     app.footer(examples_k);
     return run_tool(app, argc, argv, [&] {
         if (!options.calibrate.empty()) return calibrate_checkpoint(options);
-        if (options.pairs.empty() && options.media.empty()) fail_usage("name --pairs or --media to score, or --calibrate");
+        if (options.pairs.empty() && options.media.empty())
+            fail_usage("name --pairs or --media to score, or --calibrate");
         if (!options.output.empty()) fail_usage("--output: scores write no checkpoint; use it with --calibrate");
         return evaluate_checkpoint(options);
     });

@@ -26,9 +26,10 @@ std::string text_of(std::optional<value_> const &value) {
 }
 
 std::string text_of(fields_t const &fields) {
-    return fmt::format("query {} {}, document {} {}, group {}, negatives {}", uform_modality_name(fields.query_modality),
-                       fields.query, uform_modality_name(fields.document_modality), fields.document,
-                       text_of(fields.group), text_of(fields.negatives));
+    return fmt::format("query {} {}, document {} {}, group {}, negatives {}",
+                       uform_modality_name(fields.query_modality), fields.query,
+                       uform_modality_name(fields.document_modality), fields.document, text_of(fields.group),
+                       text_of(fields.negatives));
 }
 
 struct list_t {

@@ -127,8 +127,10 @@ struct builder_t {
         std::uint32_t const group = is_scored ? temperature_group_of(mixture, corpus, record) : 0;
         uform_modality_t const found = modality(record, is_query);
         if (found != uform_modality_text_k) return add_file(pair, record, value, found, side, group);
-        if (is_query) batch.add(mixture.query_prefix, value, mixture.query_bytes, side, group);
-        else batch.add(mixture.document_prefix, value, mixture.document_bytes, side, group);
+        if (is_query)
+            batch.add(mixture.query_prefix, value, mixture.query_bytes, side, group);
+        else
+            batch.add(mixture.document_prefix, value, mixture.document_bytes, side, group);
     }
 
     void add_file(std::size_t pair, std::size_t record, std::string_view value, uform_modality_t modality,
@@ -149,7 +151,8 @@ struct builder_t {
     void announce(std::size_t record) const {
         if (modality(record, true) != uform_modality_text_k)
             media[corpus.record(record).source].announce(corpus.query(record));
-        for (std::size_t i = 0; modality(record, false) != uform_modality_text_k && i < corpus.record(record).positives; ++i)
+        for (std::size_t i = 0; modality(record, false) != uform_modality_text_k && i < corpus.record(record).positives;
+             ++i)
             media[corpus.record(record).source].announce(corpus.positive(record, i));
     }
 };

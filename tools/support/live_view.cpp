@@ -34,7 +34,8 @@ std::string live_view(plan_t const &plan, uform_trainer_step_stats_t const &stat
     std::string const share = pace.share_of_peak ? fmt::format(", {:.0f} % of peak", 100 * pace.share_of_peak) : "";
     std::string const skipped = pace.skipped ? fmt::format(" | {} files skipped", pace.skipped) : "";
     return fmt::format("loss {:.4f} ({}) | rank {:.0f} | {:.0f} tokens/s, {:.3f} TFLOP/s{}{}", stats.loss, parts,
-                       stats.effective_rank, pace.tokens_per_second, 1e-12 * pace.operations_per_second, share, skipped);
+                       stats.effective_rank, pace.tokens_per_second, 1e-12 * pace.operations_per_second, share,
+                       skipped);
 }
 
 } // namespace uform::tools

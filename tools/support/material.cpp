@@ -12,7 +12,7 @@ namespace uform::tools {
 
 namespace {
 
-constexpr std::size_t looked_at_k = 16; // files of a source, before a run
+constexpr std::size_t looked_at_k = 16;                         // files of a source, before a run
 constexpr std::uint64_t choices_stream_k = 0x43484f4943455321u; // any constant: the second stream's key
 
 std::vector<double> weights_of(std::vector<source_t> const &sources) {

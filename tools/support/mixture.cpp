@@ -37,7 +37,9 @@ constexpr std::pair<std::string_view, float uform_masking_t::*> masking_numbers_
 /** The size that a medium's key names; NULL where there is none. */
 std::size_t *size_named(geometry_t &geometry, std::string_view medium, std::string_view key) noexcept {
     if (medium == "image")
-        return key == "patch_side" ? &geometry.image.patch_side : key == "channels" ? &geometry.image.channels : nullptr;
+        return key == "patch_side" ? &geometry.image.patch_side
+               : key == "channels" ? &geometry.image.channels
+                                   : nullptr;
     if (medium == "audio")
         return key == "chunk_samples" ? &geometry.audio.chunk_samples
                : key == "sample_rate" ? &geometry.audio.sample_rate
@@ -72,11 +74,16 @@ struct reader_t {
     fields_t fields(json_value_t value) {
         fields_t found;
         json.object(value, [&](std::string_view key, json_value_t name) {
-            if (key == "query") field(name, found.query, found.query_modality);
-            else if (key == "document" || key == "text") field(name, found.document, found.document_modality);
-            else if (key == "group") found.group = json.string(name);
-            else if (key == "negatives") found.negatives = json.string(name);
-            else return false;
+            if (key == "query")
+                field(name, found.query, found.query_modality);
+            else if (key == "document" || key == "text")
+                field(name, found.document, found.document_modality);
+            else if (key == "group")
+                found.group = json.string(name);
+            else if (key == "negatives")
+                found.negatives = json.string(name);
+            else
+                return false;
             return true;
         });
         return found;
@@ -119,10 +126,11 @@ struct reader_t {
         });
         if (found.path.empty()) json.refuse("has a source without a \"path\"; name its file");
         char const *const named = is_named(found.path, ".parquet") ? "parquet"
-                                  : names_shards(found.path)      ? "shard"
-                                                                  : "jsonl"; // all readers go by the name
+                                  : names_shards(found.path)       ? "shard"
+                                                                   : "jsonl"; // all readers go by the name
         if (!format.empty() && format != named)
-            json.refuse("has a source whose \"format\" is not that of its name; Parquet ends in .parquet, shards in .tar");
+            json.refuse(
+                "has a source whose \"format\" is not that of its name; Parquet ends in .parquet, shards in .tar");
         return found;
     }
 
@@ -216,7 +224,8 @@ struct reader_t {
         json.object(value, [&](std::string_view key, json_value_t inner) {
             for (auto const &[name, number] : masking_numbers_k) {
                 if (key != name) continue;
-                found.*number = float(json.number(inner, 1e-30, name.ends_with("weight") || name.ends_with("span") ? 1e6 : 1));
+                found.*number =
+                    float(json.number(inner, 1e-30, name.ends_with("weight") || name.ends_with("span") ? 1e6 : 1));
                 return true;
             }
             return false;
@@ -270,8 +279,10 @@ struct reader_t {
             mixture.lipschitz_weight = real(value, 0);
         else if (key == "late_interaction") mixture.late_interaction = late_interaction(value);
         else if (key == "choices") mixture.choices = choices(value);
-        else if (key == "image" || key == "video" || key == "audio") geometry(key, value, mixture.geometry);
-        else if (key == "masking") mixture.masking = masking(value);
+        else if (key == "image" || key == "video" || key == "audio")
+            geometry(key, value, mixture.geometry);
+        else if (key == "masking")
+            mixture.masking = masking(value);
         else if (key == "learning_rate")
             mixture.learning_rate = real(value, 1e-12);
         else if (key == "min_learning_rate")

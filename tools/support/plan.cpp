@@ -174,11 +174,10 @@ plan_t make_plan(training_options_t const &options) {
     std::size_t const evaluation = plan.mixture.validation ? plan.mixture.validation->evaluation_bytes : 0;
     std::size_t const chooser = plan.mixture.choices ? plan.mixture.choices->bytes + 1 : 0; // with its MASK
     plan.context = plan.mixture.context.value_or(
-        std::max({plan.has_media()                ? media_context_k
+        std::max({plan.has_media()               ? media_context_k
                   : plan.hidden > small_hidden_k ? context_k
                                                  : small_context_k,
-                  plan.mixture.query_bytes,
-                  plan.mixture.document_bytes, evaluation, chooser}));
+                  plan.mixture.query_bytes, plan.mixture.document_bytes, evaluation, chooser}));
     plan.matryoshka = plan.mixture.matryoshka.empty() ? widths_of(plan.hidden) : plan.mixture.matryoshka;
     return plan;
 }
@@ -218,9 +217,9 @@ uform_batch_shape_t plan_t::batch_shape() const noexcept {
     shape.image = mixture.geometry.image, shape.video = mixture.geometry.video, shape.audio = mixture.geometry.audio;
     std::size_t const text = std::max({mixture.document_bytes, with_pairs() ? mixture.query_bytes : 1,
                                        with_choices() ? mixture.choices->bytes + 1 : 1});
-    std::size_t const file = std::max({std::size_t(1), shape.image.patch_side ? image_tokens_k : 1,
-                                       shape.video.patch_side ? video_tokens_k : 1,
-                                       shape.audio.chunk_samples ? audio_tokens_k : 1});
+    std::size_t const file =
+        std::max({std::size_t(1), shape.image.patch_side ? image_tokens_k : 1,
+                  shape.video.patch_side ? video_tokens_k : 1, shape.audio.chunk_samples ? audio_tokens_k : 1});
     // First fit opens a row only when every other holds at least as many items, as none is longer; so it does for those
     // of each kind.
     auto const rows_for = [&](std::size_t count, std::size_t longest) {

@@ -47,7 +47,7 @@ struct training_options_t {
     std::optional<float> late_interaction_weight;
     std::optional<std::size_t> late_interaction_width;
     std::string late_interaction_loss;
-    geometry_t geometry;                                // sizes that are not zero win over the mixture's
+    geometry_t geometry; // sizes that are not zero win over the mixture's
     std::optional<float> text_weight, image_weight, video_weight, audio_weight; // of what is hidden
     std::optional<std::uint64_t> seed;
     std::size_t threads = 0;

@@ -25,11 +25,11 @@ std::uint64_t hashed(std::string_view text) noexcept {
 
 std::vector<column_t> columns_of(source_t const &source) {
     fields_t const &fields = source.fields;
-    std::vector<column_t> columns = {{fields.query, fields.query_modality != uform_modality_text_k},
-                                     {fields.document, fields.document_modality != uform_modality_text_k},
-                                     {fields.group.value_or("group")},
-                                     {fields.negatives.value_or("negatives"),
-                                      fields.document_modality != uform_modality_text_k}};
+    std::vector<column_t> columns = {
+        {fields.query, fields.query_modality != uform_modality_text_k},
+        {fields.document, fields.document_modality != uform_modality_text_k},
+        {fields.group.value_or("group")},
+        {fields.negatives.value_or("negatives"), fields.document_modality != uform_modality_text_k}};
     for (auto const &[field, allowed] : source.filter) columns.push_back({field});
     return columns;
 }

@@ -155,8 +155,10 @@ void row_writer_t::append(uform_rows_tape_t const &rows, std::size_t first, std:
     std::size_t const items = origins.size();
     std::size_t const begin = layout_.per_token ? rows.offsets[first] : first;
     std::size_t const end = layout_.per_token ? rows.offsets[first + items] : first + items;
-    if (format_ == output_format_t::jsonl_k) append_jsonl(rows, first, origins);
-    else append_binary(rows, begin, end);
+    if (format_ == output_format_t::jsonl_k)
+        append_jsonl(rows, first, origins);
+    else
+        append_binary(rows, begin, end);
     if (layout_.per_token && format_ == output_format_t::safetensors_k)
         for (std::size_t item = 1; item <= items; ++item)
             offsets_.push_back(rows_ + rows.offsets[first + item] - begin);

@@ -56,7 +56,8 @@ void run_t::skip(std::size_t step, prepared_t &prepared, batch_file_t const &fil
     }
     prepared.drawn.records.erase(prepared.drawn.records.begin() + std::ptrdiff_t(file.pair));
     if (prepared.drawn.records.empty() && options_.ranks == 1)
-        fail("step {}: none of its records has a file that can be read; the last was {}: {}", step + 1, file.name, reason);
+        fail("step {}: none of its records has a file that can be read; the last was {}: {}", step + 1, file.name,
+             reason);
     prepared.batch = material_.batch(prepared.drawn);
 }
 
@@ -70,7 +71,8 @@ bool run_t::skip_unread(std::size_t step, prepared_t &prepared) {
 uform_trainer_step_stats_t run_t::take_step(trainer_t &trainer, std::size_t step, prepared_t prepared) {
     std::size_t retries = 0;
     while (true) {
-        while (skip_unread(step, prepared)) {}
+        while (skip_unread(step, prepared)) {
+        }
         uform_outcome_t outcome = {};
         uform_trainer_step_stats_t const stats = step_trainer(trainer, executor_, plan_, prepared.batch, outcome);
         if (batch_file_t const *const file = refused_file(outcome, prepared.batch)) {
@@ -156,8 +158,7 @@ void run_t::log_step(uform_trainer_step_stats_t const &stats, double seconds) {
     double const pace = operations_ / seconds_;
     if (leads())
         bar_.show(stats.step, plan_.steps,
-                  live_view(plan_, stats,
-                            {double(tokens_) / seconds_, pace, peak_ > 0 ? pace / peak_ : 0, skipped_}));
+                  live_view(plan_, stats, {double(tokens_) / seconds_, pace, peak_ > 0 ? pace / peak_ : 0, skipped_}));
 }
 
 void run_t::save() {

@@ -54,9 +54,9 @@ class run_t {
     uform_trainer_step_stats_t stats_ = {}; // of the last step
     std::optional<run_card_t::scores_t> scores_;
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-    batch_t taken_;            // of the last step
-    bool rehearses_ = false;   // steps of a throwaway trainer, which the run will meet again
-    std::size_t skipped_ = 0;  // files, and the records that name them with them
+    batch_t taken_;           // of the last step
+    bool rehearses_ = false;  // steps of a throwaway trainer, which the run will meet again
+    std::size_t skipped_ = 0; // files, and the records that name them with them
     std::size_t tokens_ = 0;
     double operations_ = 0; // useful ones
     double seconds_ = 0;    // in steps alone

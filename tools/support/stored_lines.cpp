@@ -68,8 +68,8 @@ void stored_lines_t::flush() {
             continue;
         }
         if (count < 0)
-            fail_at(path_, 0, "cannot be unpacked to {}, {}; free some space and try again",
-                    copy_path_, system_reason());
+            fail_at(path_, 0, "cannot be unpacked to {}, {}; free some space and try again", copy_path_,
+                    system_reason());
         left.remove_prefix(std::size_t(count));
     }
     pending_.clear();
