@@ -20,99 +20,35 @@
 #include <uform/encoder/serial.hpp>
 #include <uform/utilities/classes.hpp>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "support/peak_loops.hpp"
 
 namespace bench {
 
 using namespace uform;
+using namespace uform::peak;
 
 /** Seconds this thread has computed: other programs that take turns on the core do not count. */
-inline double seconds_now() {
-    timespec now {};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return double(now.tv_sec) + double(now.tv_nsec) * 1e-9;
-}
-
-#if defined(__x86_64__)
-// Sums that do not depend on one another, unrolled so that they stay in registers; the empty assembly keeps the
-// compiler from seeing that all of them are equal.
-#define UFORM_PEAK_LOOP(type, count, step)                                                                             \
-    type sums[count] = {};                                                                                             \
-    for (std::size_t i = 0; i < repeats; ++i) {                                                                        \
-        _Pragma("GCC unroll 24") for (int j = 0; j < count; ++j) {                                                     \
-            type &sum = sums[j];                                                                                       \
-            sum = step;                                                                                                \
-            asm volatile("" : "+v"(sum));                                                                              \
-        }                                                                                                              \
-    }                                                                                                                  \
-    _Pragma("GCC unroll 24") for (int j = 1; j < count; ++j) sums[0] += sums[j];                                       \
-    return sums[0][0];
-
-__attribute__((target("avx512f,avx512bf16"), noinline)) inline float genoa_loop(std::size_t repeats) {
-    __m512bh const a = (__m512bh)_mm512_set1_epi32(1), b = (__m512bh)_mm512_set1_epi32(2);
-    UFORM_PEAK_LOOP(__m512, 24, _mm512_dpbf16_ps(sum, a, b))
-}
-__attribute__((target("avx512f"), noinline)) inline float skylake_loop(std::size_t repeats) {
-    __m512 const a = _mm512_set1_ps(1), b = _mm512_set1_ps(2);
-    UFORM_PEAK_LOOP(__m512, 24, _mm512_fmadd_ps(a, b, sum))
-}
-__attribute__((target("avx2,fma"), noinline)) inline float haswell_loop(std::size_t repeats) {
-    __m256 const a = _mm256_set1_ps(1), b = _mm256_set1_ps(2);
-    UFORM_PEAK_LOOP(__m256, 12, _mm256_fmadd_ps(a, b, sum))
-}
-#undef UFORM_PEAK_LOOP
-
-/** Four sums of tiles: sixteen cycles each hide the latency of one. Never run so far: no machine with tiles was here. */
-__attribute__((noinline)) inline float sapphire_loop(std::size_t repeats) {
-    alignas(64) unsigned char shapes[64] = {1}; // palette; bytes of a row at 16, rows at 48
-    for (int tile = 0; tile < 8; ++tile) shapes[16 + 2 * tile] = 64, shapes[48 + tile] = 16;
-    alignas(64) float sums[256];
-    asm volatile("ldtilecfg %0" ::"m"(shapes));
-    for (std::size_t i = 0; i < repeats; ++i)
-        asm volatile("tdpbf16ps %%tmm5, %%tmm4, %%tmm0\n\ttdpbf16ps %%tmm5, %%tmm4, %%tmm1\n\t"
-                     "tdpbf16ps %%tmm5, %%tmm4, %%tmm2\n\ttdpbf16ps %%tmm5, %%tmm4, %%tmm3" ::);
-    asm volatile("tilestored %%tmm0, (%0,%1,1)\n\ttilerelease" ::"r"(sums), "r"(std::size_t(64)) : "memory");
-    return sums[0];
-}
-#endif
-
-/** What the portable class can hope for: separate multiplications and additions, as contraction is off. */
-inline float serial_loop(std::size_t repeats) {
-    float sums[32] = {}, factor = 1.5f;
-    for (std::size_t i = 0; i < repeats; ++i)
-        for (float &sum : sums) sum = sum * factor + factor;
-    for (float sum : sums) factor += sum;
-    return factor;
-}
+inline double seconds_now() { return thread_seconds(); }
 
 struct class_t {
     char const *name;
     kit_table_t const &table;
-    float (*loop)(std::size_t repeats);
-    double flops; // of one repeat
+    loop_t loop;
 };
 inline class_t class_named(std::string const &name) {
 #if defined(__x86_64__)
     if (name == "sapphire" && runs_here(uform_cpu_class_intel_sapphire_rapids_k)) // asks for tiles
-        return {"sapphire", sapphire_table(), sapphire_loop, 4 * 2.0 * 16 * 16 * 32};
-    if (name == "genoa") return {"genoa", genoa_table(), genoa_loop, 24 * 64};
-    if (name == "skylake") return {"skylake", skylake_table(), skylake_loop, 24 * 32};
-    if (name == "haswell") return {"haswell", haswell_table(), haswell_loop, 12 * 16};
+        return {"sapphire", sapphire_table(), loop_of(uform_cpu_class_intel_sapphire_rapids_k)};
+    if (name == "genoa") return {"genoa", genoa_table(), loop_of(uform_cpu_class_amd_genoa_k)};
+    if (name == "skylake") return {"skylake", skylake_table(), loop_of(uform_cpu_class_intel_skylake_k)};
+    if (name == "haswell") return {"haswell", haswell_table(), loop_of(uform_cpu_class_intel_haswell_k)};
 #endif
-    if (name == "serial") return {"serial", serial_table(), serial_loop, 32 * 2};
+    if (name == "serial") return {"serial", serial_table(), loop_of(uform_cpu_class_serial_k)};
     std::fprintf(stderr, "no class %s in this build, or not on this machine\n", name.c_str());
     std::exit(2);
 }
 
-/** Operations per second of products of registers, over a millisecond or two. */
-inline double peak_of(class_t const &each) {
-    double const start = seconds_now();
-    float const volatile keep = each.loop(200000);
-    (void)keep;
-    return each.flops * 200000 / (seconds_now() - start);
-}
+inline double peak_of(class_t const &each) { return operations_per_second(each.loop); }
 
 /** Medians: of the time, and of each round's share of the peak measured right before it. */
 struct measured_t {

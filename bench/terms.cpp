@@ -3,8 +3,10 @@
  *  @brief What each term of a step costs beyond its products: the terms of micro's step on 256 pairs of 128 bytes.
  *
  *  A line is one term on one thread, alone: its time, and the time that its count of operations takes at the speed that
- *  the same products reached a moment before, by the same kernel. Their ratio is what exponentials, scans and rows that
- *  gradients add cost beside products. The last lines are whole steps on two threads, plain and with every term, in
+ *  the same products reached a moment before, by the same kernel. Beside it, the time that the rows take which it must
+ *  read and write, at the speed at which one row of many was added to another: a term of few operations a number cannot
+ *  be faster than that. The ratio is to the larger of both: what exponentials, scans and rows that gradients add cost.
+ *  The last lines are whole steps on two threads, plain and with every term, in
  *  processor time: the second beside the first and what the terms' operations predict.
  */
 #include "towers.hpp"
@@ -49,6 +51,7 @@ struct term_t {
     char const *name;
     double flops;         // of the term
     double product_flops; // of one call of `products`
+    double bytes;         // that must be moved
     std::function<void()> term, products;
 };
 
@@ -125,6 +128,12 @@ class terms_t {
         choices_head(kit_, lane_, {decoder_.packed, decoder_back_.packed, decoder_bias_.data()},
                      {d_weights_.data(), d_decoder_bias_.data()}, choosing, d_states_.data());
     }
+    /** Pooled rows added to others, 12 bytes a number: as fast as rows of this size can be passed through. */
+    void add_rows() {
+        for (std::size_t i = 0; i < items_k * hidden_k; ++i) d_rows_[i] += 0.5f * rows_[i];
+    }
+    static constexpr double added_bytes_k = 12.0 * items_k * hidden_k;
+
     /** The float32 product of the pooled losses. */
     void multiply_pooled() {
         product_sum(product_t<float> {items_k,
@@ -150,34 +159,39 @@ class terms_t {
         double const items = items_k, hidden = hidden_k, tokens = items * length_k;
         double const pooled = 2 * items * items * hidden, pair = pooled + 2 * items * hidden * items;
         double const late = 2 * double(pairs_k * span_k) * double(pairs_k * length_k) * width_k;
+        double const rows = 4 * items * hidden; // bytes of pooled rows, once through
+        double const states = 4 * tokens * hidden, vectors = 4 * tokens * width_k;
         auto const multiply = [this] { multiply_pooled(); };
         return {
-            {"contrastive", pair, pooled, [this] { score_pairs({hidden_k}); }, multiply},
+            {"contrastive", pair, pooled, 4 * rows + 6 * 4 * items * items, [this] { score_pairs({hidden_k}); },
+             multiply},
             {"contrastive at 64, 128 and 256", pooled + 2 * items * items * (64 + 128 + 256), pooled,
+             4 * rows + 3 * 6 * 4 * items * items,
              [this] {
                  score_pairs({64, 128, hidden_k});
              },
              multiply},
-            // Gram matrix, its factors, two substitutions for each row.
-            {"coding rate", 2 * items * hidden * hidden + hidden * hidden * hidden / 3 + 2 * items * hidden * hidden,
-             pooled,
+            // Upper triangle of the Gram matrix, its factors, two substitutions for each row.
+            {"coding rate", items * hidden * hidden + hidden * hidden * hidden / 3 + 2 * items * hidden * hidden,
+             pooled, 6 * rows,
              [this] {
                  coding_rate(lane_, coding_rate_t<float> {items_k, hidden_k, rows_.data(), 0.02f, 0}, d_rows_.data());
              },
              multiply},
-            // Four iterations of two products with a vector; unit rows, scores, their gradients.
-            {"Lipschitz", (4 * 4 + 12) * items * hidden, pooled,
+            // Four iterations of two products with a vector; unit rows, scores, their gradients. Rows are read and unit
+            // rows written, read once by each iteration and once for the gradients, which are added to others.
+            {"Lipschitz", (4 * 4 + 12) * items * hidden, pooled, (2 + 4 + 3) * rows,
              [this] {
                  lipschitz(lane_, lipschitz_t<float> {items_k, hidden_k, rows_.data(), 0.1f, 1, 1, 4}, d_rows_.data());
              },
              multiply},
-            {"late interaction", late, 2.0 * 2048 * 64 * 64 * width_k, [this] { score_token_vectors(); },
+            {"late interaction", late, 2.0 * 2048 * 64 * 64 * width_k, 3 * vectors, [this] { score_token_vectors(); },
              [this] { multiply_tiles(); }},
             {"token head, there and back", 3 * 2 * tokens * hidden * width_k, 2 * tokens * hidden * width_k,
-             [this] { pass_token_head(); },
+             1.5 * states + 4 * vectors, [this] { pass_token_head(); },
              [this] { multiply_states(tokens_.packed, items_k * length_k, unit_.data()); }},
             {"choices with Brier score, there and back", 3 * 2 * items * hidden * 256, 2 * items * hidden * 256,
-             [this] { choose(); }, [this] { multiply_states(decoder_.packed, items_k, d_states_.data()); }},
+             3 * rows, [this] { choose(); }, [this] { multiply_states(decoder_.packed, items_k, d_states_.data()); }},
         };
     }
 };
@@ -186,17 +200,20 @@ class terms_t {
 double measure_terms(kit_table_t const &kit, std::size_t rounds) {
     terms_t terms(kit);
     double sum = 0;
-    std::printf("%-44s %12s %12s %8s\n", "a term, one thread", "milliseconds", "by count", "ratio");
+    std::printf("%-44s %12s %12s %12s %8s\n", "a term, one thread", "milliseconds", "operations", "bytes", "ratio");
     for (term_t const &term : terms.all()) {
-        std::vector<double> spent, predicted, ratios;
+        std::vector<double> spent, predicted, moved, ratios;
         for (std::size_t round = 0; round <= rounds; ++round) {
-            double const product = seconds_of(term.products), taken = seconds_of(term.term);
-            double const expected = product * term.flops / term.product_flops;
+            double const product = seconds_of(term.products), stream = seconds_of([&] { terms.add_rows(); }),
+                         taken = seconds_of(term.term);
+            double const expected = product * term.flops / term.product_flops,
+                         least = stream * term.bytes / terms_t::added_bytes_k;
             if (round == 0) continue; // warms caches and scratch
-            spent.push_back(taken), predicted.push_back(expected), ratios.push_back(taken / expected);
+            spent.push_back(taken), predicted.push_back(expected), moved.push_back(least);
+            ratios.push_back(taken / std::max(expected, least));
         }
-        std::printf("%-44s %12.3f %12.3f %8.2f\n", term.name, 1e3 * median(spent), 1e3 * median(predicted),
-                    median(ratios));
+        std::printf("%-44s %12.3f %12.3f %12.3f %8.2f\n", term.name, 1e3 * median(spent), 1e3 * median(predicted),
+                    1e3 * median(moved), median(ratios));
         std::fflush(stdout);
         sum += median(predicted);
     }

@@ -7,6 +7,10 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Decoders of media files, which CMake takes where it finds their libraries; `AUTO`, `ON` or `OFF` in the environment
+/// decides.
+const DECODERS: [&str; 4] = ["UFORM_WITH_FFMPEG", "UFORM_WITH_JPEG", "UFORM_WITH_PNG", "UFORM_WITH_WEBP"];
+
 fn has(feature: &str) -> bool {
     env::var_os(format!("CARGO_FEATURE_{feature}")).is_some()
 }
@@ -25,6 +29,10 @@ fn build() -> PathBuf {
         let mut config = cmake::Config::new(&source);
         for part in ["TESTS", "BENCH", "TOOLS", "STUB"] {
             config.define(format!("UFORM_BUILD_{part}"), "OFF");
+        }
+        for decoder in DECODERS {
+            // Said even where it is the default: CMake's cache remembers what was said last.
+            config.define(decoder, env::var_os(decoder).unwrap_or("AUTO".into()));
         }
         config
     };
@@ -47,7 +55,9 @@ fn link_flags(folder: &Path) -> String {
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-env-changed=UFORM_LIBRARY_DIR");
+    for variable in ["UFORM_LIBRARY_DIR"].iter().chain(&DECODERS) {
+        println!("cargo:rerun-if-env-changed={variable}");
+    }
     if has("STUB") && (has("CUDA") || has("ROCM")) {
         panic!("feature `stub` stands in for the whole library: it goes with neither `cuda` nor `rocm`");
     }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The Rust crate against the libraries of a build: its suite on engine and stub, every block of its README, what must
-# not compile, leaks, lints, documentation, what the crate adds to a call, and that its package builds from itself.
+# The Rust crate against the libraries of a build: its suite on engine and stub, every block of its README and of the
+# repository's, what must not compile, leaks, lints, documentation, Miri, what the crate adds to a call, which library it
+# links, and that its package builds from itself.
 # Usage: scripts/check_rust.sh [--all] [BUILD_FOLDER]    as `cmake --preset release` built it, which is the default
 #   --all    also the engine out of the package, which compiles all of it again
 # Where Rust or the registry is missing, it says so and succeeds.
@@ -34,9 +35,9 @@ timeout 120 cargo fetch --locked --quiet || skip 'the registry cannot be reached
 }
 
 export CARGO_NET_OFFLINE=true RUST_BACKTRACE=0 CARGO_TARGET_DIR=$root/build/rust
-log=$(mktemp)
-package=$(mktemp -d)
-trap 'rm -rf "$log" "$package"' EXIT
+scratch=$(mktemp -d)
+log=$scratch/log package=$scratch/package
+trap 'rm -rf "$scratch"' EXIT
 on_engine() { UFORM_LIBRARY_DIR=$build "$@"; }
 on_stub() { UFORM_LIBRARY_DIR=$stub "$@"; }
 # Panics that tests make on purpose are told on the error stream: it is shown where something failed.
@@ -73,25 +74,52 @@ else
 fi
 say 'documentation'
 RUSTDOCFLAGS='-D warnings' quietly on_stub cargo doc --locked --features stub --no-deps
-if cargo +nightly miri --version >/dev/null 2>&1; then
-    say 'Miri, on what calls no library'
-    quietly on_stub cargo +nightly miri test --locked --features stub --lib -- --skip layout
+# Its standard library is compiled once for each nightly, from sources and a registry: not offline.
+if ! cargo +nightly miri --version >/dev/null 2>&1; then
+    skip 'Miri: not installed (rustup +nightly component add miri rust-src)' true
+elif ! CARGO_NET_OFFLINE=false timeout 300 cargo +nightly miri setup >"$log" 2>&1; then
+    skip "Miri: its standard library does not build: $(tail -n 1 "$log")" true
 else
-    skip 'Miri: not installed' true
+    say 'Miri, on what calls no library, and on calls over a library of its own'
+    quietly on_stub cargo +nightly miri test --locked --features stub --lib -- --skip layout
 fi
 
 say 'what the crate adds to a call: 200 ns at most'
 quietly on_engine cargo run --locked --release --example overhead
 
-say 'the package'
-for features in cuda,stub rocm,stub cuda rocm; do
-    if on_stub cargo check --quiet --locked --features "$features" 2>"$log"; then
-        printf 'check_rust: features %s were not refused\n' "$features" >&2
+say 'a new project, as README.md has it'
+project=$scratch/project
+cargo init --quiet --vcs none --name newcomer "$project"
+cargo add --quiet --manifest-path "$project/Cargo.toml" --path . uform
+sed -n '/^```rust$/,/^```$/p' "$root/README.md" | sed '/^```/d' >"$project/src/main.rs"
+(cd "$root" && quietly on_engine cargo run --quiet --manifest-path "$project/Cargo.toml")
+
+say 'which library is linked'
+expect_refused() { # a part of the message, then the command
+    local words=$1
+    shift
+    if "$@" 2>"$log"; then
+        printf 'check_rust: not refused: %s\n' "$*" >&2
         exit 1
     fi
-    grep -q 'feature `' "$log" || { cat "$log" >&2; exit 1; }
+    grep -q "$words" "$log" || { cat "$log" >&2; exit 1; }
+}
+for features in cuda,stub rocm,stub; do
+    expect_refused 'it goes with neither `cuda` nor `rocm`' on_stub cargo check --quiet --locked --features "$features"
 done
+expect_refused 'feature `cuda`: this version has no GPU kernels' on_engine cargo check --quiet --locked --features cuda
+expect_refused 'feature `rocm`: this version has no GPU kernels' on_engine cargo check --quiet --locked --features rocm
+expect_refused 'no /nowhere/libuform.a' env UFORM_LIBRARY_DIR=/nowhere cargo check --quiet --locked
+expect_refused 'no .*/libuform.a' on_stub cargo check --quiet --locked # which holds the stub alone
+mkdir -p "$scratch/lib/pkgconfig" # as it is installed
+ln -s "$stub/libuform_stub.a" "$scratch/lib/"
+cp "$stub/uform_stub.pc" "$scratch/lib/pkgconfig/"
+quietly env UFORM_LIBRARY_DIR="$scratch/lib" cargo check --locked --features stub
+printf 'features and UFORM_LIBRARY_DIR are refused by name, and an installed library is found\n'
+
+say 'the package'
 quietly cargo package --locked --allow-dirty --no-verify
+mkdir "$package"
 tar --extract --gzip --directory "$package" --file "$root"/build/rust/package/uform-*.crate
 cd "$package"/uform-*
 [ -z "$(find . -type l)" ] || { printf 'check_rust: the package holds links\n' >&2; exit 1; }

@@ -5,7 +5,7 @@ set -euo pipefail
 
 packages=(g++ cmake ninja-build ccache pkg-config libgtest-dev libbenchmark-dev libcli11-dev libfmt-dev
     libsimdjson-dev libzstd-dev nlohmann-json3-dev libucx-dev libjpeg62-turbo-dev libspng-dev libwebp-dev
-    libavformat-dev libavcodec-dev libswscale-dev libswresample-dev python3-pil ffmpeg sox spin python3 ca-certificates)
+    libavformat-dev libavcodec-dev libswscale-dev libswresample-dev python3-pil ffmpeg sox libsox-fmt-mp3 spin python3 ca-certificates)
 [ $# -eq 0 ] || packages=("$@")
 
 fail() {

@@ -87,7 +87,8 @@ def main():
     try:
         import matplotlib
     except ImportError:
-        fail("matplotlib is missing; install it with: apt-get install python3-matplotlib")
+        fail(f"matplotlib is missing for {sys.executable}; install it with: apt-get install python3-matplotlib, or in "
+             "another Python with: pip install matplotlib")
     matplotlib.use("Agg")  # no display is needed
     from matplotlib import pyplot
 

@@ -54,6 +54,7 @@ scripts/install.sh
 if [ "$with_release" = yes ]; then
     build release -DUFORM_PYARROW="$(scripts/install_pyarrow.sh)"
     check release
+    scripts/check_media_learning.sh --short
     scripts/check_python.sh
     scripts/check_rust.sh
     scripts/check_emulated.sh
@@ -62,6 +63,7 @@ if [ "$with_long" = yes ]; then
     [ "$with_release" = yes ] || build release
     /usr/bin/python3 test/media/video_test.py build/release/test/media/decoded_frames --all || [ $? -eq 77 ]
     scripts/check_learning.sh
+    scripts/check_media_learning.sh
     scripts/check_convergence.sh
     scripts/check_slurm.sh
     scripts/check_package.sh

@@ -9,14 +9,6 @@ namespace {
 
 std::size_t index_of(medium_t medium) noexcept { return std::size_t(medium); }
 
-/** The first item of a medium that this build has no decoder for. */
-failure_t refuse_undecoded(std::span<std::uint32_t const> items, char const *message) noexcept {
-    if (items.empty()) return {};
-    failure_t failure = fail(uform_status_unsupported_k, message);
-    failure.item = items[0];
-    return failure;
-}
-
 } // namespace
 
 bool has_media(uform_trainer_step_t const &call) noexcept {
@@ -45,10 +37,8 @@ bool step_media_t::choose(uform_trainer_step_t const &call, executor_t &executor
 }
 
 template <typename files_>
-failure_t step_media_t::measure_files(medium_t medium, files_ &files, uform_limits_t const &limits,
-                                      executor_t &executor) noexcept {
+failure_t step_media_t::place(medium_t medium, files_ &files, failure_t failure) noexcept {
     std::span<std::uint32_t const> const chosen = chosen_[index_of(medium)];
-    failure_t failure = files.measure_files(limits, executor);
     if (failure.item != failure_t::no_item_k) failure.item = chosen[failure.item];
     if (failure) return failure;
     for (std::size_t i = 0; i < chosen.size(); ++i) grids_[chosen[i]] = files.grids()[i];
@@ -63,10 +53,15 @@ failure_t step_media_t::measure(uform_trainer_step_t const &call, model_options_
     auto const files_of = [&](medium_t medium) {
         return tape_t<unsigned char>(call.contents, std::span<std::uint32_t const>(chosen_[index_of(medium)]));
     };
+    tape_t<unsigned char> const recordings = files_of(medium_t::audio_k);
     pictures_.emplace(model.image, files_of(medium_t::image_k));
-    failure_t failure = measure_files(medium_t::image_k, *pictures_, call.limits, executor);
-    if (!failure) failure = refuse_undecoded(chosen_[index_of(medium_t::video_k)], "this build reads no clips");
-    if (!failure) failure = refuse_undecoded(chosen_[index_of(medium_t::audio_k)], "this build reads no recordings");
+    clips_.emplace(model.video, files_of(medium_t::video_k), call.limits);
+    recordings_.emplace(model.audio, recordings.size());
+    failure_t failure = place(medium_t::image_k, *pictures_, pictures_->measure_files(call.limits, executor));
+    if (!failure) failure = place(medium_t::video_k, *clips_, clips_->measure(executor));
+    if (!failure && recordings.size())
+        failure = place(medium_t::audio_k, *recordings_,
+                        recordings_->measure_files(recordings, call.limits, {}, executor));
     if (failure) return failure;
     items.modalities = {modalities_, call.count}, items.grids = {grids_, call.count};
     items.source = {[](void *self, std::size_t item, std::size_t tokens, bf16_t *values) noexcept {

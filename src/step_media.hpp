@@ -12,12 +12,16 @@
 
 #include <uform/train/trainer.hpp>
 
+#include "clips.hpp"
 #include "pictures.hpp"
+#include "recordings.hpp"
 
 namespace uform {
 
 class step_media_t {
     std::optional<pictures_t> pictures_;
+    std::optional<clips_t> clips_;
+    std::optional<recordings_t> recordings_;
     std::span<std::uint32_t> chosen_[media_k]; // the step's items of each medium, ascending
     std::uint32_t *places_ = nullptr;          // [count], of an item among those of its medium
     token_grid_t *grids_ = nullptr;            // [count]
@@ -31,9 +35,9 @@ class step_media_t {
 
   private:
     [[nodiscard]] bool choose(uform_trainer_step_t const &call, executor_t &executor) noexcept;
+    /** Takes over what measuring a medium's files told, or the failure of one of them. */
     template <typename files_>
-    [[nodiscard]] failure_t measure_files(medium_t medium, files_ &files, uform_limits_t const &limits,
-                                          executor_t &executor) noexcept;
+    [[nodiscard]] failure_t place(medium_t medium, files_ &files, failure_t failure) noexcept;
     failure_t fill(std::size_t item, std::size_t tokens, bf16_t *values) const noexcept;
 };
 

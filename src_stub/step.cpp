@@ -13,7 +13,9 @@
 #include "arguments.hpp"
 #include "call.hpp"
 #include "inputs.hpp"
+#include "clips.hpp"
 #include "pictures.hpp"
+#include "recordings.hpp"
 #include "rows.hpp"
 
 namespace uform_stub {
@@ -120,16 +122,30 @@ bool asks(uform_trainer_step_t const &call, std::size_t i) noexcept {
     return call.choices.offsets && call.choices.offsets[i] != call.choices.offsets[i + 1];
 }
 
-/** Bytes of texts, patches of pictures. */
-using lengths_t = std::vector<std::size_t>;
+constexpr std::size_t recording_limit_k = 512; // chunks of one recording
+
+/** Bytes of texts, patches of pictures, tubes of clips, chunks of recordings; which of them held more than their grid does. */
+struct lengths_t : std::vector<std::size_t> {
+    std::vector<bool> cut;
+
+    void add(std::size_t length, bool is_cut = false) { push_back(length), cut.push_back(is_cut); }
+};
 
 lengths_t lengths_of(uform_trainer_step_t const &call, options_t const &options) {
     lengths_t lengths;
     for (std::size_t i = 0; i < call.count; ++i) {
         std::string_view const item = item_of(call.contents, i);
-        lengths.push_back(is_text(call, i)
-                              ? item.size()
-                              : patches_of(read_sides(item, call.limits, i), options.batch.image.patch_side));
+        if (is_text(call, i)) {
+            lengths.add(item.size());
+        } else if (call.modalities[i] == uform_modality_image_k) {
+            lengths.add(patches_of(read_sides(item, call.limits, i), options.sizes.image.patch_side));
+        } else if (call.modalities[i] == uform_modality_audio_k) {
+            std::size_t const chunks = chunks_of(read_length(item, call.limits, i), options.sizes.audio);
+            lengths.add(std::min(chunks, recording_limit_k), chunks > recording_limit_k);
+        } else {
+            tubes_t const tubes = tubes_of(read_clip(item, call.limits, i), options.sizes.video);
+            lengths.add(tubes.tokens, tubes.is_cut);
+        }
     }
     return lengths;
 }
@@ -189,9 +205,6 @@ void check_items(uform_trainer_step_t const &call, options_t const &options) {
 
 /** What only the files tell, after all that the arguments do. */
 lengths_t measure(uform_trainer_step_t const &call, options_t const &options) {
-    for (uform_modality_t const modality : {uform_modality_video_k, uform_modality_audio_k})
-        for (std::size_t i = 0; call.modalities && i < call.count; ++i)
-            if (call.modalities[i] == modality) unsupported("the stub trains on texts and pictures alone", {}, i);
     lengths_t lengths = lengths_of(call, options);
     if (options.interacts() && call.sides && has_media(call)) check_sides(call, options, lengths);
     return lengths;
@@ -322,7 +335,7 @@ void step(uform_trainer_step_t const &call) {
         if (!kept[i]) continue;
         std::size_t const room = columns - asks(call, i);
         std::string_view const seen = is_text(call, i) ? item.substr(0, room) : item;
-        stats.truncated += lengths[i] > room, stats.tokens += tokens_of(call, lengths, i, columns);
+        stats.truncated += lengths[i] > room || lengths.cut[i], stats.tokens += tokens_of(call, lengths, i, columns);
         if (data) land(row_of(hash_of('e', seen), 0, hidden, 1), view.scalar, data + i * view.stride);
     }
     trainer.dropped += std::size_t(std::count(kept.begin(), kept.end(), false));

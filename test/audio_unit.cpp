@@ -96,6 +96,48 @@ TEST(audio, there_is_a_sample_for_every_time_within) {
         }
 }
 
+std::string corpus_file(std::string const &name) {
+    return uform_test::get_file(std::string(UFORM_SOURCE_DIR) + "/test/fuzz/corpus/audio/" + name);
+}
+
+/** Files of test/fuzz/make_audio.py, of 0.06 seconds. */
+TEST(audio, joined_files_are_no_damaged_ones) {
+    for (char const *name : {"opus.opus", "vorbis.ogg", "flac.ogg"}) { // the first of a chain, which has more
+        decoded_t const once = decoded(corpus_file(name)), twice = decoded(corpus_file(name) + corpus_file(name));
+        ASSERT_FALSE(twice.failure) << name << ": " << twice.failure.message;
+        EXPECT_EQ(once.samples.size(), 960u) << name;
+        EXPECT_FALSE(once.sound.has_more) << name;
+        EXPECT_EQ(twice.samples, once.samples) << name;
+        EXPECT_TRUE(twice.sound.has_more) << name;
+    }
+    decoded_t const both = decoded(corpus_file("mp3.mp3") + corpus_file("mp3.mp3")); // all frames of both
+    ASSERT_FALSE(both.failure) << both.failure.message;
+    EXPECT_GE(both.samples.size(), 2 * 960u);
+    decoded_t const inside = decoded(corpus_file("mp3.wav"));
+    ASSERT_FALSE(inside.failure) << inside.failure.message;
+    EXPECT_GE(inside.samples.size(), 960u);
+}
+
+TEST(audio, a_damaged_page_is_no_gap) {
+    std::string file = corpus_file("opus.opus");
+    file[file.size() - 9] ^= 0x20;
+    EXPECT_EQ(decoded(file).failure.status, uform_status_malformed_k);
+}
+
+TEST(audio, a_file_cut_short_is_refused_wherever_it_is_cut) {
+    for (char const *name : {"flac.flac", "flac.ogg", "mp3.mp3", "opus.opus", "vorbis.ogg", "aac.m4a", "aac_front.m4a",
+                             "aac_fragments.mp4", "alac.m4a", "opus.webm", "flac.mka"}) {
+        std::string const whole = corpus_file(name);
+        for (std::size_t part = 0; part < 10; ++part) {
+            std::string const cut = whole.substr(0, part == 9 ? whole.size() - 1 : whole.size() * part / 10);
+            bool const is_tail =
+                std::string(name) == "mp3.mp3" && part == 9; // within the last frame, of one more or less
+            EXPECT_EQ(decoded(cut).failure.status, is_tail ? uform_status_success_k : uform_status_malformed_k)
+                << name << " " << cut.size();
+        }
+    }
+}
+
 TEST(audio, no_more_is_decoded_than_asked_for) {
     std::string file = case_file("audio/mono_f32.wav");
     for (std::size_t const room : {1, 319, 15999, 16000, 16001}) {

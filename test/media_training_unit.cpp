@@ -288,8 +288,7 @@ struct definition_t {
                                         : double(widen(trainer.parameters().narrow(spec.index)[i]));
             bind_tensor<double const *, double const *>(masters, spec, wide.data(), wide.data());
         }
-        EXPECT_FALSE(
-            tower.lay_out(kit, model.geometry, masters, {.token_values = {48, 24, 20}, .with_transposes = true}));
+        EXPECT_FALSE(tower.lay_out(kit, model.geometry, masters, {.token_values = {48, 24, 20}}));
         tower.pack_everything(kit, masters);
     }
     /** Hidden tokens of an item alone: patches, chunks, or columns of a clip through all its layers. */

@@ -119,6 +119,18 @@ TEST(mesh_verbs_roles, DISABLED_refuse) {
     });
     member.say();
     EXPECT_EQ(member.trainer, nullptr);
+    std::string const long_prefix = std::string(30, '\n') + (odd ? "b" : "a"), prefix = odd ? "B: " : "A: ";
+    member.start([&](uform_trainer_init_ram_t &init) { init.query_prefix = view(prefix); });
+    member.say();
+    member.start([&](uform_trainer_init_ram_t &init) {
+        init.document_prefix = view(long_prefix), init.batch.max_columns_per_row = 64;
+    });
+    std::string const said = text_of(member.outcome), first = "document_prefix: rank 0 has ", second = ", rank 1 has ";
+    std::size_t const a = said.find(first), b = said.find(second);
+    ASSERT_TRUE(a != said.npos && b != said.npos) << said;
+    EXPECT_NE(said.substr(a + first.size(), 60), said.substr(b + second.size(), 60)) << "too long to be shown whole";
+    member.start([&](uform_trainer_init_ram_t &init) { init.contrastive.bias = odd ? -3.0f : -2.0f; });
+    member.say();
     member.start([&](uform_trainer_init_ram_t &init) {
         init.batch.max_choices_per_item = 4, init.choices.weight = odd ? 2.0f : 1.0f;
     });
@@ -181,6 +193,8 @@ TEST(mesh_verbs, a_refusal_in_one_process_fails_the_call_in_all) {
     std::string const apart = "config-mismatch | the processes of the run disagree | ",
                       seed = apart + "seed: rank 0 has 3, rank 1 has 4\n",
                       late = apart + "late_interaction.prefix_tokens: rank 0 has 2, rank 1 has 3\n",
+                      prefix = apart + "query_prefix: rank 0 has A: , rank 1 has B: \n",
+                      bias = apart + "contrastive.bias: rank 0 has -2, rank 1 has -3\n",
                       choices = apart + "choices.weight: rank 0 has 1, rank 1 has 2\n";
     std::string const groups = "temperature_groups must be below contrastive.temperature_groups";
     std::string const edges = "invalid-argument | relations.attract must name an edge in a contrastive step | \n";
@@ -190,7 +204,7 @@ TEST(mesh_verbs, a_refusal_in_one_process_fails_the_call_in_all) {
         std::string const said = processes.said(rank);
         std::string const refused = "config-mismatch | another process of the run refused | rank 1: " + groups + "\n";
         std::string const tail =
-            seed + late + choices + (rank == 1 ? "invalid-argument | " + groups + " | \n" : refused) + edges + stepped + empty;
+            seed + late + prefix + bias + choices + (rank == 1 ? "invalid-argument | " + groups + " | \n" : refused) + edges + stepped + empty;
         EXPECT_NE(said.find(rank == 1 ? "depth" : "refused | rank 1: "), said.npos) << said;
         EXPECT_EQ(said.substr(said.find('\n') + 1), tail) << "rank " << rank;
     }

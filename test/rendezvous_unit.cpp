@@ -4,6 +4,7 @@
  */
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -285,11 +286,24 @@ TEST(rendezvous, progress_counts_who_came_and_stops) {
     };
     process_t a(place, 0, 2, "", 20000, progress), b(place, 1, 2);
     a.finish(), b.finish();
+    EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
+    seen.erase(std::unique(seen.begin(), seen.end()), seen.end()); // a handler is asked at every look
     EXPECT_EQ(seen, (std::vector<std::size_t> {12, 22}));
     progress.callback = [](std::size_t, std::size_t, void *) { return false; };
     process_t c(place, 0, 2, "", 20000, progress);
     c.finish();
     EXPECT_EQ(c.failure.status, uform_status_cancelled_k);
+    seen.clear();
+    progress.callback = [](std::size_t, std::size_t, void *context) {
+        auto &asked = *static_cast<std::vector<std::size_t> *>(context);
+        asked.push_back(0);
+        return asked.size() < 5;
+    };
+    process_t lonely(place, 0, 2, "", 20000, progress);
+    lonely.finish();
+    EXPECT_EQ(lonely.failure.status, uform_status_cancelled_k) << "while nobody came";
+    EXPECT_LT(lonely.seconds, 5);
+    EXPECT_FALSE(fs::exists(place.file(0)));
 }
 
 /** Whatever is in a file, reading it is safe, and what was cut or changed is not taken. */

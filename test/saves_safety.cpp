@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -15,6 +16,7 @@
 #include <sched.h>
 #include <sstream>
 #include <string>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -153,12 +155,24 @@ TEST(saves, two_hundred_kills_leave_a_pair_of_one_step) {
             std::string const name = entry.path().filename();
             if (name.starts_with("twin.") || name == "run.safetensors" || entry.path() == folder.moments(step))
                 continue;
-            is_cut |= leftovers.insert(name).second; // moments stay, as they would, and must confuse nobody
-            if (name.ends_with(".tmp")) fs::remove(entry.path());
+            is_cut |= leftovers.insert(name).second; // they stay, and must confuse nobody
         }
         cut += is_cut;
     }
     RecordProperty("cut", int(cut));
+    auto const files_of_run = [&] {
+        std::set<std::string> names;
+        for (fs::directory_entry const &entry : fs::directory_iterator(folder.path))
+            if (std::string const name = entry.path().filename(); !name.starts_with("twin.")) names.insert(name);
+        return names;
+    };
+    EXPECT_GT(leftovers.size(), 2u);
+    {
+        run_t next(path);
+        ASSERT_TRUE(next.trainer && next.step() && next.save(path)) << next.text();
+    }
+    EXPECT_EQ(files_of_run(), (std::set<std::string> {"run.safetensors", folder.moments(saved_step(path)).filename()}))
+        << "the next save takes away what dead processes left";
     EXPECT_GE(cut, 20u) << "too few kills came inside a save to prove anything"; // 97 to 173 on a busy machine
     run_t last(path);
     ASSERT_TRUE(last.trainer && last.step()) << last.text();
@@ -168,6 +182,49 @@ TEST(saves, two_hundred_kills_leave_a_pair_of_one_step) {
     uform_model_load_ram(&load);
     EXPECT_TRUE(model) << last.text();
     uform_model_free(model);
+}
+
+/** Bytes under a name that a writer of this test's own has, locked while it lives, as an engine's is. */
+std::string under_construction(folder_t const &folder, std::string const &name) {
+    std::string const path = (folder.path / name).string();
+    std::ofstream(path) << "half";
+    return path;
+}
+
+TEST(saves, what_is_not_a_dead_writer_s_of_this_run_stays) {
+    folder_t const folder;
+    std::string const path = folder.file();
+    run_t run;
+    ASSERT_TRUE(run.step() && run.save(path)) << run.text();
+    // Of other names, of another run's seed, of nobody's making, and of a writer that lives.
+    fs::copy_file(folder.moments(1), folder.path / "other.1.optimizer.safetensors");
+    fs::copy_file(folder.moments(1), folder.path / "run.2x.optimizer.safetensors");
+    std::ofstream(folder.moments(77)) << "none of ours";
+    std::string bytes = read_file(folder.moments(1));
+    bytes.replace(bytes.find("\"seed\":\"7\""), 10, "\"seed\":\"8\"");
+    bytes.replace(bytes.find("\"step\":\"1\""), 10, "\"step\":\"5\"");
+    std::ofstream(folder.moments(5)) << bytes;
+    under_construction(folder, "run.safetensors.tmp.77"), under_construction(folder, "run2.safetensors.1.2.tmp");
+    std::string const living = under_construction(folder, "run.safetensors.1.3.tmp");
+    int const descriptor = ::open(living.c_str(), O_RDWR);
+    ASSERT_EQ(::flock(descriptor, LOCK_EX), 0);
+    std::set<std::string> expected;
+    for (fs::directory_entry const &entry : fs::directory_iterator(folder.path))
+        expected.insert(entry.path().filename());
+    expected.erase("run.1.optimizer.safetensors"), expected.insert("run.2.optimizer.safetensors");
+    // And what a dead one of this run left, which goes: files under construction, and moments of another step.
+    fs::copy_file(folder.moments(1), folder.path / "first");
+    under_construction(folder, "run.safetensors.1.4.tmp");
+    under_construction(folder, "run.9.optimizer.safetensors.1.5.tmp");
+    ASSERT_TRUE(run.step()) << run.text();
+    fs::rename(folder.path / "first", folder.moments(1));
+    ASSERT_TRUE(run.save(path)) << run.text();
+    std::set<std::string> found;
+    for (fs::directory_entry const &entry : fs::directory_iterator(folder.path)) found.insert(entry.path().filename());
+    EXPECT_EQ(found, expected);
+    ::close(descriptor);
+    ASSERT_TRUE(run.save(path)) << run.text();
+    EXPECT_FALSE(fs::exists(living)) << "once its writer is dead";
 }
 
 /** A save of the next step, killed before its system call of this number; false where it came to its end. */

@@ -144,6 +144,31 @@ TEST(video_encode, limits_are_the_callers) {
     EXPECT_TRUE(caller.encode({clip_file("h264_odd.mp4")}, limits)) << caller.outcome.message;
 }
 
+/** An MP4 whose index tells of frames of other sides than its stream's. */
+std::string with_sides(std::string file, unsigned width, unsigned height) {
+    std::size_t const at = file.find("avc1", file.find("stsd")) + 28;
+    for (std::size_t i = 0; i < 2; ++i) {
+        file[at + i] = char(width >> (8 - 8 * i));
+        file[at + 2 + i] = char(height >> (8 - 8 * i));
+    }
+    return file;
+}
+
+TEST(video_encode, bombs_are_refused_by_their_headers) {
+    clip_caller_t caller(checkpoint());
+    std::string const file = with_sides(clip_file("h264.mp4"), 65535, 65535);
+    auto const start = std::chrono::steady_clock::now();
+    EXPECT_FALSE(caller.encode({file}));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(50));
+    EXPECT_EQ(caller.outcome.status, uform_status_malformed_k);
+    EXPECT_NE(std::string(caller.outcome.message).find("max_frame_pixels"), std::string::npos);
+    uform_limits_t limits {}; // a header that makes little of it
+    limits.max_frame_pixels = 48 * 32 - 1;
+    EXPECT_FALSE(caller.encode({with_sides(clip_file("h264.mp4"), 2, 2)}, limits));
+    EXPECT_EQ(caller.outcome.status, uform_status_malformed_k);
+    EXPECT_NE(std::string(caller.outcome.message).find("max_frame_pixels"), std::string::npos);
+}
+
 /** Four frames of 0.1 s, in a container whose unit of time is made 16 times as long. */
 TEST(video_encode, seconds_are_limited) {
     clip_caller_t caller(checkpoint());

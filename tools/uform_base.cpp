@@ -19,8 +19,8 @@ Examples:
   uform_base --tier tiny --mixture pairs.json --steps 90000 --output run/ --mesh run/mesh --ranks 2 --rank 1
   uform_base --tier tiny --steps 0 --output fresh.safetensors
 
-Ctrl-C finishes the step, saves and exits with 130; a second one exits at once.
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped. The mixture file is documented in tools/README.md.)";
+Ctrl-C finishes the step, saves and exits with 130, SIGTERM with 143; a second one exits at once.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 or 143 stopped. The mixture file is documented in tools/README.md.)";
 
 void add_model_flags(CLI::App &app, training_options_t &options) {
     auto *const tier = app.add_option("--tier", options.tier, "nano, micro, tiny, small, medium, large or xl");
@@ -55,13 +55,32 @@ void add_term_flags(CLI::App &app, training_options_t &options) {
                    "ranked, softmax, sigmoid or balanced; the mixture's, or ranked");
 }
 
+void add_media_flags(CLI::App &app, training_options_t &options) {
+    auto const size = [&](char const *name, std::size_t &field, char const *what) {
+        app.add_option(name, field, what)->check(at_least_one);
+    };
+    geometry_t &geometry = options.geometry;
+    size("--image-patch-side", geometry.image.patch_side, "pixels; the mixture's, or 16 where it names images");
+    size("--image-channels", geometry.image.channels, "of a pixel; the mixture's, or 4");
+    size("--video-patch-side", geometry.video.patch_side, "pixels; the mixture's, or 16 where it names video");
+    size("--video-tube-frames", geometry.video.tube_frames, "sampled frames of a token; the mixture's, or 2");
+    size("--video-frame-stride", geometry.video.frame_stride, "frames from one sampled to the next; the mixture's, or 1");
+    size("--audio-chunk-samples", geometry.audio.chunk_samples, "of a token; the mixture's, or 320 where it names audio");
+    size("--audio-sample-rate", geometry.audio.sample_rate, "hertz; the mixture's, or 16000");
+    app.add_option("--text-weight", options.text_weight, "of the masked loss of texts; the mixture's, or 1");
+    app.add_option("--image-weight", options.image_weight, "of that of images; the mixture's, or 1");
+    app.add_option("--video-weight", options.video_weight, "of that of video; the mixture's, or 1");
+    app.add_option("--audio-weight", options.audio_weight, "of that of audio; the mixture's, or 1");
+}
+
 void add_run_flags(CLI::App &app, training_options_t &options) {
     app.add_option("--output", options.output, "checkpoint to write, or a folder of the run's own")->required();
     app.add_option("--validate-every", options.validate_every, "steps between validations; only at the end");
     app.add_option("--save-every", options.save_every, "steps between saves; only at the end");
     app.add_option("--log", options.log, "JSON line per step, validation and save");
     app.add_option("--threads", options.threads, "7/8 of the cores");
-    app.add_option("--peak", options.peak, "TFLOP/s of all processors used, to log the share reached");
+    app.add_option("--peak", options.peak, "TFLOP/s of all processors used, of which the share is told; measured")
+        ->check(some_rate);
     app.add_option("--cpu-class", options.cpu_class, "kernels to use, such as intel-haswell; the best");
 }
 
@@ -77,12 +96,13 @@ void add_world_flags(CLI::App &app, training_options_t &options) {
 } // namespace
 
 int main(int argc, char **argv) {
-    CLI::App app("Trains a UForm model on texts.", "uform_base");
+    CLI::App app("Trains a UForm model on texts, pictures, clips and recordings.", "uform_base");
     training_options_t options;
     options.command = shell_quoted(argc, argv);
     add_model_flags(app, options);
     add_data_flags(app, options);
     add_term_flags(app, options);
+    add_media_flags(app, options);
     add_run_flags(app, options);
     add_world_flags(app, options);
     app.footer(examples_k);

@@ -5,13 +5,16 @@
  */
 #include <chrono>
 #include <cmath>
+#include <filesystem>
+#include <utility>
+#include <unistd.h>
 
 #include "support/checkpoint_header.hpp"
 #include "support/checkpoint_vector.hpp"
-#include "support/choices.hpp"
 #include "support/command_line.hpp"
 #include "support/evaluation.hpp"
 #include "support/files.hpp"
+#include "support/judging.hpp"
 #include "support/run_log.hpp"
 
 namespace {
@@ -23,16 +26,25 @@ Examples:
   uform_eval models/nano-text.safetensors --pairs test.de.jsonl
   uform_eval nano.safetensors --pairs test.jsonl --query-field question --document-field answer --json
   uform_eval nano.safetensors --pairs test.jsonl --dimensions 64 --log scores.jsonl
+  uform_eval omni.safetensors --media photos.jsonl --media-field image --caption-field captions
+  uform_eval omni.safetensors --media 'val-*.tar' --media-field 'jpg;png' --caption-field txt --strict
   uform_eval reranker.safetensors --calibrate held_out.jsonl --output calibrated.safetensors
 
 Every line of the pairs is its own query and its own document, duplicates included. A query that ties with others
-counts at its expected rank. The checkpoint's prefixes are applied.
+counts at its expected rank. The checkpoint's prefixes are applied: to captions, that of queries.
+A line of --media is one picture, clip or recording, its content says which, and one caption or an array of them; an
+entry of a shard likewise, its fields being extensions. A medium stands where its best caption stands, a caption where
+its one medium does. A file that cannot be encoded is skipped with its captions, and listed.
 Lines to calibrate on: {"text": "keep it? ", "choices": "yn", "answer": "y", "group": 0}, or "targets": [0.8, 0.2] in
 place of the answer; a group is a question type, 0 where none is named. No prefix is applied. Exit codes: 0 done, 1 failed, 2 wrong usage.)";
 
 struct options_t {
     std::string checkpoint;
     std::string pairs;
+    std::string media;
+    std::string media_field = "image";
+    std::string caption_field = "caption";
+    bool strict = false;
     std::string calibrate;
     std::string output;
     fields_t fields;
@@ -43,36 +55,69 @@ struct options_t {
     bool json = false;
 };
 
+/** Where a file that is read front to back alone is unpacked. */
+std::string copy_path() {
+    std::error_code failed;
+    std::filesystem::path const folder = std::filesystem::temp_directory_path(failed);
+    return (folder / fmt::format("uform_eval.{}.unpacked", ::getpid())).string();
+}
+
 std::string table_row(char const *name, recall_t const &recall) {
     return fmt::format("{:<22}{:>8.3f}{:>8.3f}{:>8.3f}{:>8.3f}\n", name, recall.at_1, recall.at_5, recall.at_10,
                        recall.mean_reciprocal_rank);
 }
 
-std::string table(retrieval_t const &retrieval) {
-    return fmt::format("{:<22}{:>8}{:>8}{:>8}{:>8}\n", fmt::format("{} pairs", retrieval.count), "R@1", "R@5", "R@10",
-                       "MRR") +
-           table_row("query to document", retrieval.forward) + table_row("document to query", retrieval.backward);
+std::string table(retrieval_t const &retrieval, bool of_media) {
+    std::string const counts = of_media
+                                   ? fmt::format("{} media, {} captions", retrieval.count, retrieval.documents)
+                                   : fmt::format("{} pairs", retrieval.count);
+    return fmt::format("{:<22}{:>8}{:>8}{:>8}{:>8}\n", counts, "R@1", "R@5", "R@10", "MRR") +
+           table_row(of_media ? "medium to captions" : "query to document", retrieval.forward) +
+           table_row(of_media ? "caption to medium" : "document to query", retrieval.backward);
+}
+
+/** Captions are what one searches with, so theirs is the prefix of queries. */
+source_t source_of_media(options_t &options) {
+    fields_t fields;
+    fields.query = options.media_field, fields.query_modality = uform_modality_unknown_k;
+    fields.document = options.caption_field;
+    options.evaluation.document_prefix = std::exchange(options.evaluation.query_prefix, {});
+    return {options.media, fields, {}, 1, 0};
+}
+
+void report_lost(options_t const &options, evaluation_t const &evaluation) {
+    if (options.strict && !evaluation.lost.empty())
+        fail("{}: {}", evaluation.lost.front().name, evaluation.lost.front().reason);
+    for (lost_file_t const &each : evaluation.lost)
+        report("uform_eval", fmt::format("skipped {}: {}", each.name, each.reason));
+    if (!evaluation.lost.empty())
+        report("uform_eval", fmt::format("{} files were skipped with their captions", evaluation.lost.size()));
 }
 
 int evaluate_checkpoint(options_t options) {
-    for (std::string const &source : {options.checkpoint, options.pairs}) check_apart(options.log, source);
+    bool const of_media = !options.media.empty();
+    std::string const &held_out = of_media ? options.media : options.pairs;
+    for (std::string const &source : {options.checkpoint, held_out}) check_apart(options.log, source);
     checkpoint_header_t const header = read_checkpoint_header(options.checkpoint);
     options.evaluation.query_prefix = header.prefix("query");
     options.evaluation.document_prefix = header.prefix("document");
-    corpus_t const pairs = read_pairs(options.pairs, options.fields);
+    pair_store_t const pairs(of_media ? source_of_media(options) : source_t {options.pairs, options.fields, {}, 1, 0},
+                             copy_path());
     executor_t const executor = make_executor(options.threads, cpu_class_from(options.cpu_class));
     text_encoder_t encoder(options.checkpoint, executor);
     auto const begin = std::chrono::steady_clock::now();
-    evaluation_t const evaluation = evaluate(encoder, pairs, options.evaluation);
+    evaluation_t const evaluation = evaluate(encoder, executor, pairs, options.evaluation);
     double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    report_lost(options, evaluation);
 
-    nlohmann::ordered_json const scores = to_json(evaluation.retrieval);
+    nlohmann::ordered_json scores = to_json(evaluation.retrieval);
+    if (of_media) scores["skipped"] = evaluation.lost.size();
     output_file_t out("-");
-    out.write(options.json ? scores.dump() + "\n" : table(evaluation.retrieval));
+    out.write(options.json ? scores.dump() + "\n" : table(evaluation.retrieval, of_media));
     out.commit();
     nlohmann::ordered_json line = {{"event", "evaluation"},
                                    {"checkpoint", options.checkpoint},
-                                   {"pairs", options.pairs},
+                                   {of_media ? "media" : "pairs", held_out},
                                    {"seconds", seconds},
                                    {"tokens", evaluation.tokens},
                                    {"truncated", evaluation.truncated}};
@@ -143,7 +188,7 @@ int calibrate_checkpoint(options_t const &options) {
     model_t const model = load_model(options.checkpoint, executor);
     if (!describe(model).choice_temperature_groups)
         fail_at(options.checkpoint, 0, "has no byte decoder, so it makes no choices; train one that does");
-    choices_t const choices = read_choices(options.calibrate);
+    choice_store_t const choices({{options.calibrate, {}, {}, 1, 0}}, copy_path());
     std::vector<float> const stored = stored_temperatures(options.checkpoint, choices.groups_count());
     std::size_t truncated = 0;
     judged_choices_t const judged = judge_choices(model, executor, choices, stored[0], options.checkpoint, truncated);
@@ -179,8 +224,14 @@ int main(int argc, char **argv) {
     options_t options;
     app.add_option("checkpoint", options.checkpoint, "the model, a safetensors file")->required();
     CLI::Option *const pairs = app.add_option("--pairs", options.pairs, "held-out pairs, one JSON object a line");
+    CLI::Option *const media =
+        app.add_option("--media", options.media, "held-out media with captions: JSONL, or shards")->excludes(pairs);
+    app.add_option("--media-field", options.media_field, "path of the file, or extensions in a shard; image");
+    app.add_option("--caption-field", options.caption_field, "a caption or an array of them; caption");
+    app.add_flag("--strict", options.strict, "fail where a file of --media cannot be encoded");
     app.add_option("--calibrate", options.calibrate, "held-out choices to fit temperatures on, one JSON object a line")
-        ->excludes(pairs);
+        ->excludes(pairs)
+        ->excludes(media);
     app.add_option("--output", options.output, "the checkpoint with fitted temperatures, of --calibrate");
     app.add_option("--query-field", options.fields.query, "query");
     app.add_option("--document-field", options.fields.document, "document");
@@ -194,8 +245,8 @@ int main(int argc, char **argv) {
     app.footer(examples_k);
     return run_tool(app, argc, argv, [&] {
         if (!options.calibrate.empty()) return calibrate_checkpoint(options);
-        if (options.pairs.empty()) fail_usage("name --pairs to score, or --calibrate");
-        if (!options.output.empty()) fail_usage("--output: --pairs writes no checkpoint; use it with --calibrate");
+        if (options.pairs.empty() && options.media.empty()) fail_usage("name --pairs or --media to score, or --calibrate");
+        if (!options.output.empty()) fail_usage("--output: scores write no checkpoint; use it with --calibrate");
         return evaluate_checkpoint(options);
     });
 }

@@ -145,16 +145,18 @@ typedef struct uform_video_encode_t {
 } uform_video_encode_t;
 UFORM_API void uform_video_encode(uform_video_encode_t *arguments);
 
-/** Encodes WAV, FLAC, MP3 and Ogg (Opus, Vorbis, FLAC) files, or the sound of MP4, QuickTime, Matroska and WebM ones, told
- *  apart by content, a token per chunk of samples. All channels are averaged, each counting alike; other sample rates
- *  become the model's through a windowed sinc; what an encoder put in front and behind is trimmed, as far as the file
- *  tells. A recording is cut to 512 chunks, 10.24 seconds of 320 samples at 16 kHz, the last of them filled up with
- *  zeros. Nothing behind the cut, or behind `limits.max_seconds`, is decoded; that there is more counts in `truncated`.
+/** Encodes WAV, FLAC, MP3 and Ogg (Opus, Vorbis, FLAC) files, or the sound of MP4, QuickTime, Matroska and WebM ones,
+ *  told apart by content, a token per chunk of samples. All channels are averaged, each counting alike; other sample
+ *  rates become the model's through a windowed sinc; what an encoder put in front and behind is trimmed, as far as the
+ *  file tells. A recording is cut to 512 chunks, 10.24 seconds of 320 samples at 16 kHz, the last of them filled up
+ *  with zeros. Nothing behind the cut, or behind `limits.max_seconds`, is decoded; that there is more counts in
+ *  `truncated`.
  *  Content of another format is `unknown_kind`; a container without sound, or of a codec that is not read,
- *  `unsupported_layout`. A file that is damaged or cut short is `malformed` as far as its format tells: FLAC and Ogg have
- *  checksums, MP4, WebM and MP3 with a tag tell their length. A WAV has the samples that are there, whatever its header
- *  says, and no samples are an item without tokens; a bare MP3 ends where it ends. NaN and infinity are `malformed`. A
- *  model without an audio entry is `unsupported`, as is every file in a build without FFmpeg.
+ *  `unsupported_layout`. A file that is damaged or cut short is `malformed` as far as its format tells: FLAC and Ogg
+ *  have checksums, MP4, WebM and MP3 with a tag tell their length. A WAV has the samples that are there, whatever its
+ *  header says, and no samples are an item without tokens; a bare MP3 ends where it ends; of a chain of Oggs the first
+ *  is read. NaN and infinity are `malformed`. A model without an audio entry is `unsupported`, as is every file in a
+ *  build without FFmpeg.
  *  Files are decoded before any is encoded, and the progress handler is asked then too, with none completed. Decoding
  *  takes memory of FFmpeg's for the time of an item, and 256 MiB at most for what came of all. FFmpeg's log level, of
  *  which a process has one, is AV_LOG_QUIET meanwhile. */
@@ -177,8 +179,8 @@ typedef struct uform_audio_encode_t {
 } uform_audio_encode_t;
 UFORM_API void uform_audio_encode(uform_audio_encode_t *arguments);
 
-/** Encodes mono samples in [-1, 1], cut to 512 chunks like a file of them, and with its bits. NaN or infinity in what is
- *  encoded is `malformed`; so is what BFloat16 rounds to infinity. Converting a rate is FFmpeg's, too. */
+/** Encodes mono samples in [-1, 1], cut to 512 chunks like a file of them, and with its bits. NaN or infinity in what
+ *  is encoded is `malformed`; so is what BFloat16 rounds to infinity. Converting a rate is FFmpeg's, too. */
 typedef struct uform_audio_encode_samples_t {
     uform_model_t model;
     uform_executor_t executor;

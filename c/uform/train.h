@@ -38,7 +38,7 @@ typedef struct uform_mesh_options_t {
                                          directory left by another job is refused */
     size_t deadline_milliseconds;   /**< for peers to appear, and later to answer, so more than a step takes the slowest
                                          of them; zero: 60,000 */
-    uform_progress_t progress;      /**< counts processes that joined */
+    uform_progress_t progress;      /**< counts processes that joined, and is asked while it waits for more */
 } uform_mesh_options_t;
 
 /** Joins this process to a run. Once it succeeds the directory is not read again, and its files are gone; files of a
@@ -337,7 +337,9 @@ typedef struct uform_trainer_step_t {
 UFORM_API void uform_trainer_step(uform_trainer_step_t *arguments);
 
 /** Writes the checkpoint that `uform_model_load_ram` serves and `resume` goes on from: whole, then renamed over `path`,
- *  so a crash leaves the old one. Process zero writes; the rest succeed at once. */
+ *  so a crash leaves the old one. What a process that died in a save of this run left beside it goes with the next:
+ *  files under construction, and moments of this seed and another step. Process zero writes; the rest succeed at
+ *  once. */
 typedef struct uform_trainer_save_t {
     uform_trainer_t trainer;
     uform_executor_t executor;     /**< the trainer's own */

@@ -53,6 +53,46 @@ fn structs_of_headers(headers: &Path) -> BTreeSet<String> {
     names
 }
 
+/// Every function that the headers declare.
+fn functions_of_headers(headers: &Path) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for header in ["types.h", "model.h", "encode.h", "train.h"] {
+        let text = fs::read_to_string(headers.join("uform").join(header)).unwrap();
+        for line in text.lines().filter_map(|line| line.strip_prefix("UFORM_API ")) {
+            let name = line.split('(').next().unwrap().rsplit([' ', '*']).next().unwrap();
+            names.insert(name.to_owned());
+        }
+    }
+    names
+}
+
+/// The text of every source but `sys`, whose declarations call nothing, and this one.
+fn sources_beside_sys(folder: &Path) -> String {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let text_of = |path: std::path::PathBuf| match path.is_dir() {
+        true if path.ends_with("sys") => String::new(),
+        true => sources_beside_sys(&path),
+        false if path.ends_with("layout.rs") => String::new(),
+        false => fs::read_to_string(path).unwrap(),
+    };
+    entries.map(text_of).collect()
+}
+
+#[test]
+fn every_function_of_the_headers_is_called() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = sources_beside_sys(&root.join("src"));
+    let code: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let is_word = |letter: char| letter == '_' || letter.is_alphanumeric();
+    let words: BTreeSet<&str> = code.iter().flat_map(|line| line.split(|letter| !is_word(letter))).collect();
+    // Whether a call blocks is the receiver's to say, so nobody names it.
+    let absent = BTreeSet::from(["uform_completion_name".into(), "uform_completion_from_name".into()]);
+    let functions = functions_of_headers(&root.join("engine/c"));
+    assert!(functions.len() > 50, "the headers are read");
+    let uncalled: BTreeSet<String> = functions.into_iter().filter(|name| !words.contains(name.as_str())).collect();
+    assert_eq!(uncalled, absent);
+}
+
 #[test]
 fn structs_and_enumerators_are_those_of_the_headers() {
     let headers = Path::new(env!("CARGO_MANIFEST_DIR")).join("engine/c");

@@ -20,7 +20,7 @@ pub use call::{Deferred, DeferredFuture, DeferredOn, On, Progress, Receiver};
 pub use encode::{
     AudioEncodeConfig, AudioEncodeSamplesConfig, AudioEncodeStats, EncodeStats, EncodeVerbs, Encoded,
     ImageEncodeConfig, ImageEncodePixelsConfig, ImageEncodeStats, Outputs, RerankConfig, TextChooseConfig,
-    TextChooseStats, TextEncodeConfig, TextEncodeStats, VideoEncodeConfig, VideoEncodeStats,
+    TextChooseStats, TextEncodeConfig, TextEncodeStats, Vectors, VectorsTape, VideoEncodeConfig, VideoEncodeStats,
 };
 pub use inputs::{Accepts, Item, Items, Owned, Parts};
 pub use model::{
@@ -29,7 +29,7 @@ pub use model::{
 };
 pub use train::{
     BatchShape, Choices, Contrastive, Edges, LateInteraction, Masking, Mesh, MeshDescription, MeshOptions,
-    Regularizers, Relations, Schedule, TrainVerbs, Trainer, TrainerInitRamConfig, TrainerInitVramConfig,
+    Regularizers, Relations, Schedule, Scored, TrainVerbs, Trainer, TrainerInitRamConfig, TrainerInitVramConfig,
     TrainerSaveConfig, TrainerStepConfig, TrainerStepStats,
 };
 pub use types::{

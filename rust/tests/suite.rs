@@ -2,12 +2,18 @@
 // Errors carry their detail in place, and batches are lent as users lend them.
 #![allow(clippy::result_large_err, clippy::needless_borrows_for_generic_args)]
 
+#[path = "suite/abuse.rs"]
+mod abuse;
 #[path = "suite/deferred.rs"]
 mod deferred;
 #[path = "suite/golden.rs"]
 mod golden;
 #[path = "suite/lifetimes.rs"]
 mod lifetimes;
+#[path = "suite/media.rs"]
+mod media;
+#[path = "suite/media_training.rs"]
+mod media_training;
 #[path = "suite/reference.rs"]
 mod reference;
 #[path = "suite/statuses.rs"]

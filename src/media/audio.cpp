@@ -143,7 +143,8 @@ failure_t decode(recording_t const &recording, container_format_t format, std::s
     container_t container;
     decoder_t decoder(container);
     recorder_t recorder(recording, samples);
-    if (failure_t const failure = container.open(recording.file, format, recording.stop)) return failure;
+    file_t const link = format == container_format_t::ogg_k ? first_link(recording.file) : recording.file;
+    if (failure_t const failure = container.open(link, format, recording.stop)) return failure;
     AVStream const *const stream = container.pick(stream_kind_t::audio_k);
     if (!stream) return fail(uform_status_unsupported_layout_k, "the file holds no sound");
     if (failure_t const failure = decoder.start(*stream, recording.limits)) return failure;
@@ -153,7 +154,9 @@ failure_t decode(recording_t const &recording, container_format_t format, std::s
         if (failure_t const failure = recorder.take(*frame, *stream, format)) return failure;
     }
     if (failure_t const failure = container.check_read()) return failure;
-    return recorder.finish(*stream, sound);
+    failure_t const failure = recorder.finish(*stream, sound);
+    sound.has_more |= link.size() < recording.file.size();
+    return failure;
 }
 
 } // namespace

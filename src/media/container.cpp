@@ -72,9 +72,10 @@ failure_t out_of_memory() noexcept { return fail(uform_status_out_of_memory_k, "
  *  samples that are there count, and what is left of one behind them does not.
  */
 void mend_tail(AVPacket &packet, AVStream const &stream) noexcept {
+    packet.flags &= ~AV_PKT_FLAG_CORRUPT;
+    if (av_get_bits_per_sample(stream.codecpar->codec_id) == 0) return; // not one frame after another
     int const frame = std::max(stream.codecpar->block_align, 1);
     av_shrink_packet(&packet, packet.size - packet.size % frame);
-    packet.flags &= ~AV_PKT_FLAG_CORRUPT;
 }
 
 /**
@@ -85,6 +86,11 @@ void keep_padding(AVPacket &packet) noexcept {
     std::size_t bytes = 0;
     std::uint8_t *const skip = av_packet_get_side_data(&packet, AV_PKT_DATA_SKIP_SAMPLES, &bytes);
     if (skip && bytes >= 8) std::memset(skip + 4, 0, 4); // samples to drop at the end
+}
+
+/** Tags lie between the frames of an MP3 too, where two were joined. */
+bool is_mpeg_frame(AVPacket const &packet) noexcept {
+    return packet.size >= 4 && packet.data[0] == 0xff && packet.data[1] >= 0xe0;
 }
 
 failure_t decoding_stopped() noexcept { return fail(uform_status_cancelled_k, "decoding was stopped"); }
@@ -199,6 +205,8 @@ failure_t container_t::read(AVPacket *&packet) noexcept {
         if (format_ == container_format_t::wav_k) mend_tail(*packet_, *stream_);
         if (format_ == container_format_t::ogg_k && stream_->codecpar->codec_id == AV_CODEC_ID_VORBIS)
             keep_padding(*packet_);
+        if (format_ == container_format_t::mp3_k && !is_mpeg_frame(*packet_)) continue;
+        has_read_ |= packet_->size > 0;
         if (packet_->size) break;
     }
     last_ = packet_->duration, heard_ += last_;
@@ -251,10 +259,16 @@ failure_t decoder_t::start(AVStream const &stream, uform_limits_t const &limits)
     return code < 0 ? container_.failure_of(code) : failure_t {};
 }
 
+/** Packets of which nothing came are no clip or recording without content. */
+failure_t decoder_t::check_decoded() const noexcept {
+    if (is_decoded_ || !container_.has_read()) return {};
+    return fail(uform_status_malformed_k, "the file is damaged or cut short", "nothing in it can be decoded");
+}
+
 failure_t decoder_t::next(AVFrame *&frame) noexcept {
     for (frame = nullptr;;) {
         int code = avcodec_receive_frame(context_, frame_);
-        if (code == AVERROR_EOF) return {};
+        if (code == AVERROR_EOF) return check_decoded();
         if (code == 0) break;
         if (code != AVERROR(EAGAIN)) return container_.failure_of(code);
         AVPacket *packet = nullptr;
@@ -263,6 +277,7 @@ failure_t decoder_t::next(AVFrame *&frame) noexcept {
         code = avcodec_send_packet(context_, packet);
         if (code < 0 && code != AVERROR_EOF) return container_.failure_of(code);
     }
+    is_decoded_ = true;
     if (frame_->decode_error_flags || frame_->flags & AV_FRAME_FLAG_CORRUPT)
         return container_.failure_of(AVERROR_INVALIDDATA);
     frame = frame_;

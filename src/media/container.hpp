@@ -37,6 +37,8 @@ std::optional<container_format_t> container_format_of(file_t file) noexcept;
 /** True where the file ends before its container says it does; of some formats nobody can tell. */
 bool is_cut_short(file_t file, container_format_t format) noexcept;
 
+/** Of a chain of Oggs, each with a beginning and an end of its own, the first; else all of the file. */
+file_t first_link(file_t file) noexcept;
 /** Of an Ogg, whether all pages that start within its first bytes have the checksum they tell. */
 bool are_pages_whole(file_t file, std::size_t first_bytes) noexcept;
 
@@ -76,6 +78,7 @@ class container_t {
     AVFormatContext *context_ = nullptr;
     AVPacket *packet_ = nullptr;
     AVStream *stream_ = nullptr; // the one that is read
+    bool has_read_ = false;      // any of its packets
     std::size_t shown_ = 0;      // packets of it so far, without those that an edit list hides
     std::int64_t heard_ = 0;     // how long its packets are, in its units
     std::int64_t last_ = 0;      // how long its last packet is
@@ -98,6 +101,8 @@ class container_t {
     AVFormatContext &context() const noexcept { return *context_; }
     /** The next packet of the picked stream, until the next call; null at the end. */
     failure_t read(AVPacket *&packet) noexcept;
+    /** True where a packet of the picked stream came. */
+    bool has_read() const noexcept { return has_read_; }
     /** How many packets so far are shown: an edit list may hide what others are decoded from. */
     std::size_t shown_packets() const noexcept { return shown_; }
     /** Refuses what FFmpeg read but passed over. Once enough is read. */
@@ -114,6 +119,7 @@ class decoder_t {
     container_t &container_;
     AVCodecContext *context_ = nullptr;
     AVFrame *frame_ = nullptr;
+    bool is_decoded_ = false; // a frame, at least
 
   public:
     explicit decoder_t(container_t &container) noexcept : container_(container) {}
@@ -126,6 +132,9 @@ class decoder_t {
     AVCodecContext &context() const noexcept { return *context_; }
     /** The next frame in the order it is shown, until the next call; null at the end. */
     failure_t next(AVFrame *&frame) noexcept;
+
+  private:
+    failure_t check_decoded() const noexcept;
 };
 
 } // namespace uform

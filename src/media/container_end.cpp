@@ -72,6 +72,20 @@ bool is_cut_short(file_t file, container_format_t format) noexcept {
     return format == container_format_t::matroska_k && !are_elements_whole(file);
 }
 
+/** Pages that open a stream, told by a bit of their sixth byte, come before all others of a link. */
+file_t first_link(file_t file) noexcept {
+    bool is_open = true;
+    for (std::size_t at = 0; file.size() - at >= page_header_k && number(file, at, 4) == ogg_k;) {
+        bool const opens = file[at + 5] & 2;
+        if (opens && !is_open) return file.first(at);
+        is_open = opens;
+        std::size_t const bytes = page_bytes(file, at);
+        if (bytes > file.size() - at) break;
+        at += bytes;
+    }
+    return file;
+}
+
 bool are_pages_whole(file_t file, std::size_t first_bytes) noexcept {
     for (std::size_t at = 0; at < first_bytes && at < file.size();) {
         std::size_t const bytes = page_bytes(file, at);

@@ -55,6 +55,7 @@ failure_t rendezvous_t::prepare(rendezvous_options_t const &options) noexcept {
     if (!peers_.data || !seen_.resize(options.count)) return out_of_memory();
     own_path_ = path_of("process", options.index, false); // kept, so that leaving needs no memory
     if (own_path_.size() == 0) return out_of_memory();
+    remove_abandoned({own_path_.data()});
     seen_[options.index] = nonce_;
     peer_t &self = peers_[options.index];
     self.nonce = nonce_, self.answers = self.complete = true;
@@ -76,12 +77,8 @@ failure_t rendezvous_t::meet() noexcept {
     std::size_t reported = 0;
     for (long pause = least_pause_k;; pause = std::min(2 * pause, most_pause_k)) {
         if (failure_t const failure = look()) return failure;
-        for (std::size_t const count = answering(); reported < count;)
-            if (options_.progress.callback &&
-                !options_.progress.callback(++reported, options_.count, options_.progress.context))
-                return fail(uform_status_cancelled_k, "the progress handler stopped the call");
-            else if (!options_.progress.callback)
-                reported = count;
+        if (options_.progress.callback && !tell(reported))
+            return fail(uform_status_cancelled_k, "the progress handler stopped the call");
         if (joined()) break;
         if (clock_t::now() >= end) return judge_absence();
         timespec const nap {0, pause};
@@ -89,6 +86,17 @@ failure_t rendezvous_t::meet() noexcept {
     }
     run_ = fnv1a({reinterpret_cast<char const *>(seen_.data()), seen_.size() * sizeof(std::uint64_t)});
     return {};
+}
+
+/** Counts who has come, one by one, and asks at every look whether to go on: a wait may be long. */
+bool rendezvous_t::tell(std::size_t &reported) const noexcept {
+    std::size_t const count = std::max(reported, answering());
+    auto const go_on = [this](std::size_t came) {
+        return options_.progress.callback(came, options_.count, options_.progress.context);
+    };
+    while (reported + 1 < count)
+        if (!go_on(++reported)) return false;
+    return go_on(reported = count);
 }
 
 /** Writes our file as it now is: what we state, whom we have read, and, where we gave up, why. */

@@ -6,7 +6,8 @@
  *      name.<step>.optimizer.safetensors    the moments, the schedule, the step they started from, which weights
  *
  *  The moments of a step are complete and synced before the checkpoint is renamed into place, and the older moments go
- *  after it, so a crash at any moment leaves a pair that matches.
+ *  after it, so a crash at any moment leaves a pair that matches. What it leaves beside that, moments of another step
+ *  or files under construction, goes with the next save.
  */
 #include <uform/train/trainer.hpp>
 
@@ -25,11 +26,17 @@ namespace {
 
 constexpr std::size_t path_limit_k = 4096;
 
+/** "<path without .safetensors>", where the names of all its moments begin. */
+std::string_view stem_of(std::string_view path) noexcept {
+    constexpr std::string_view suffix = ".safetensors";
+    if (path.ends_with(suffix)) path.remove_suffix(suffix.size());
+    return path;
+}
+
 /** "<path without .safetensors>.<step>.optimizer.safetensors"; false where it would be longer than paths are. */
 bool moments_path(std::string_view path, std::uint64_t step, char (&target)[path_limit_k]) noexcept {
-    constexpr std::string_view suffix = ".safetensors";
     if (path.size() >= path_limit_k) return false;
-    if (path.ends_with(suffix)) path.remove_suffix(suffix.size());
+    path = stem_of(path);
     int const length = std::snprintf(target, path_limit_k, "%.*s.%llu.optimizer.safetensors", int(path.size()),
                                      path.data(), (unsigned long long)step);
     return length > 0 && std::size_t(length) < path_limit_k;
@@ -51,6 +58,38 @@ failure_t within(std::string_view moments, failure_t const &failure) noexcept {
     if (failure.status == uform_status_io_k) return failure; // holds the path already
     if (std::size_t const slash = moments.rfind('/'); slash != moments.npos) moments.remove_prefix(slash + 1);
     return fail(failure.status, failure.message, "%.*s: %s", int(moments.size()), moments.data(), failure.detail);
+}
+
+/** What a finished save looks for beside its checkpoint. */
+struct leftovers_t {
+    std::string_view path;
+    std::uint64_t step, seed; // of the pair that stays, and of whose moments are ours
+};
+
+/** Moments of another step of this run. Those of another seed are another run's, and what cannot be read is nobody's. */
+bool is_superseded(char const *moments, std::uint64_t step, leftovers_t const &left) noexcept {
+    checkpoint_t found;
+    return step != left.step && !found.open(moments) && number_of(found, "step") == step && found.metadata("seed") &&
+           number_of(found, "seed") == left.seed;
+}
+
+void remove_leftover(void *context, std::string_view name) noexcept {
+    leftovers_t const &left = *static_cast<leftovers_t const *>(context);
+    std::size_t const folder = left.path.rfind('/') + 1; // zero where there is none
+    std::string_view const file = left.path.substr(folder), stem = stem_of(file);
+    char found[path_limit_k];
+    if (folder + name.size() >= path_limit_k) return;
+    std::memcpy(found, left.path.data(), folder), std::memcpy(found + folder, name.data(), name.size());
+    found[folder + name.size()] = 0;
+    if (is_temporary_of(name, file)) return remove_if_abandoned(found);
+    if (!name.starts_with(stem) || !name.substr(stem.size()).starts_with('.')) return;
+    std::string_view rest = name.substr(stem.size() + 1);
+    std::uint64_t step = 0;
+    std::from_chars(rest.data(), rest.data() + rest.size(), step);
+    constexpr std::string_view kind = ".optimizer.safetensors";
+    if (!take_digits(rest) || !rest.starts_with(kind)) return;
+    if (is_temporary_of(rest, kind)) return remove_if_abandoned(found);
+    if (rest == kind && is_superseded(found, step, left)) (void)::unlink(found);
 }
 
 /** FNV-1a over words of 8 bytes: tells weights apart, not forgeries. */
@@ -142,7 +181,10 @@ failure_t trainer_t::save(std::string_view path, bool with_moments, uform_progre
         if (with_moments && !renamed && older_step != steps_done_) (void)::unlink(moments);
         return failure;
     }
+    // Without memory, as it is done where that runs out; what the folder holds beside is looked for where there is some.
     if (is_ours && older_step != steps_done_ && moments_path(path, *older_step, older)) (void)::unlink(older);
+    leftovers_t left {path, steps_done_, options_.seed};
+    visit_folder_of(path, remove_leftover, &left);
     return {};
 }
 

@@ -8,6 +8,8 @@
  */
 #include <algorithm>
 #include <bit>
+#include <cstdio>
+#include <cstring>
 
 #include <uform/mesh/fields.hpp>
 
@@ -70,6 +72,8 @@ void add_options(fields_t &fields, trainer_options_t const &options) noexcept {
     size("contrastive.temperature_groups", contrastive.temperature_groups);
     for (std::size_t i = 0; i < contrastive.matryoshka_dimensions_count; ++i)
         size("contrastive.matryoshka_dimensions", options.widths[i]);
+    fields.add("contrastive.inverse_temperature", contrastive.inverse_temperature);
+    fields.add("contrastive.bias", contrastive.bias);
     fields.add("regularizers.coding_rate_weight", options.regularizers.coding_rate_weight);
     fields.add("regularizers.coding_rate_epsilon_squared", options.regularizers.coding_rate_epsilon_squared);
     fields.add("regularizers.lipschitz_weight", options.regularizers.lipschitz_weight);
@@ -79,6 +83,21 @@ void add_options(fields_t &fields, trainer_options_t const &options) noexcept {
     fields.add("late_interaction.pair_loss", uform_pair_loss_form_name(late.pair_loss));
     size("late_interaction.width", late.width), size("late_interaction.prefix_tokens", late.prefix_tokens);
     size("late_interaction.max_query_span", late.max_query_span);
+    fields.add("late_interaction.inverse_temperature", late.inverse_temperature);
+    fields.add("late_interaction.bias", late.bias);
+}
+
+/** A prefix as it is saved, and where that is longer than a comparison can hold its beginning and a hash of it all. */
+void add_prefix(fields_t &fields, char const *name, buffer_t<char> const &escaped) noexcept {
+    constexpr std::size_t shown_k = 40, hash_digits_k = 20;
+    std::string_view const text {escaped.data(), escaped.size() ? ::strnlen(escaped.data(), escaped.size()) : 0};
+    if (text.size() <= shown_k + hash_digits_k) return fields.add(name, text);
+    std::uint64_t hash = 0xcbf29ce484222325u; // FNV-1a
+    for (unsigned char const byte : text) hash = (hash ^ byte) * 0x100000001b3u;
+    char shown[shown_k + 32];
+    int const length =
+        std::snprintf(shown, sizeof(shown), "%.*s... %016llx", int(shown_k), text.data(), (unsigned long long)hash);
+    fields.add(name, std::string_view(shown, std::size_t(length)));
 }
 
 } // namespace
@@ -86,6 +105,7 @@ void add_options(fields_t &fields, trainer_options_t const &options) noexcept {
 failure_t trainer_t::meet(mesh_t &mesh) noexcept {
     fields_t fields;
     add_options(fields, options_);
+    add_prefix(fields, "query_prefix", query_prefix_), add_prefix(fields, "document_prefix", document_prefix_);
     fields.add("step", steps_done_), fields.add("weights", weights_fingerprint());
     world_ = &mesh;
     if (!fields.complete()) return fail(uform_status_internal_k, "the options do not fit their comparison");

@@ -11,7 +11,9 @@
 #include <cstdio>
 #include <cstring>
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -120,6 +122,16 @@ void replacing_file_t::discard() noexcept {
     descriptor_ = -1;
 }
 
+/** Locks the temporary. False where somebody took it for abandoned, before it was locked; where a file system has no
+ *  locks, nobody can. */
+bool replacing_file_t::claim() noexcept {
+    struct stat about;
+    bool const taken = ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (!taken && (::fstat(descriptor_, &about) != 0 || about.st_nlink > 0)) return true;
+    discard();
+    return false;
+}
+
 failure_t replacing_file_t::create(std::string_view path) noexcept {
     static std::atomic<unsigned> counter {0};
     discard(), renamed_ = false;
@@ -132,6 +144,7 @@ failure_t replacing_file_t::create(std::string_view path) noexcept {
                       counter.fetch_add(1, std::memory_order_relaxed));
         descriptor_ = ::open(temporary_.data(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (descriptor_ < 0 && errno != EEXIST) break;
+        if (descriptor_ >= 0 && claim()) break;
     }
     if (descriptor_ < 0) return fail_io("a file cannot be created", temporary_.data(), errno);
     return {};
@@ -165,6 +178,57 @@ failure_t replacing_file_t::commit() noexcept {
     int const error = ::fsync(descriptor) != 0 && errno != EINVAL ? errno : 0;
     ::close(descriptor);
     return error ? fail_io("a directory cannot be flushed", directory, error) : failure_t {};
+}
+
+void visit_folder_of(std::string_view path, void (*visit)(void *context, std::string_view name),
+                     void *context) noexcept {
+    buffer_t<char> folder;
+    std::size_t const slash = path.rfind('/');
+    std::string_view const parent = slash == path.npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
+    if (copy_path(parent, folder)) return;
+    DIR *const stream = ::opendir(folder.data());
+    if (!stream) return;
+    while (dirent const *const entry = ::readdir(stream)) visit(context, entry->d_name);
+    ::closedir(stream);
+}
+
+bool take_digits(std::string_view &text) noexcept {
+    std::size_t const count = std::min(text.find_first_not_of("0123456789"), text.size());
+    text.remove_prefix(count);
+    return count > 0;
+}
+
+bool is_temporary_of(std::string_view name, std::string_view base) noexcept {
+    auto const take_dot = [&name] { return name.starts_with('.') && (name.remove_prefix(1), true); };
+    if (!name.starts_with(base)) return false;
+    name.remove_prefix(base.size());
+    return take_dot() && take_digits(name) && take_dot() && take_digits(name) && name == ".tmp";
+}
+
+/** The name is looked at again under the lock: by then it may be a living writer's. */
+void remove_if_abandoned(char const *path) noexcept {
+    struct stat locked, named;
+    int const descriptor = ::open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (descriptor < 0) return;
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0 && ::fstat(descriptor, &locked) == 0 && S_ISREG(locked.st_mode) &&
+        ::lstat(path, &named) == 0 && locked.st_dev == named.st_dev && locked.st_ino == named.st_ino)
+        ::unlink(path);
+    ::close(descriptor);
+}
+
+void remove_abandoned(std::string_view path) noexcept {
+    visit_folder_of(
+        path,
+        [](void *context, std::string_view name) {
+            std::string_view const path = *static_cast<std::string_view const *>(context);
+            std::size_t const folder = path.rfind('/') + 1; // zero where there is none
+            buffer_t<char> found;
+            if (!is_temporary_of(name, path.substr(folder)) || !found.resize(folder + name.size() + 1)) return;
+            std::memcpy(found.data(), path.data(), folder),
+                std::memcpy(found.data() + folder, name.data(), name.size());
+            remove_if_abandoned(found.data());
+        },
+        &path);
 }
 
 } // namespace uform

@@ -13,7 +13,7 @@ FILES = {  # name: rate, channels, how ffmpeg is asked for it
     "ima.wav": (16000, 2, "-c:a adpcm_ima_wav"), "alaw.wav": (8000, 1, "-c:a pcm_alaw"), "rf64.wav": (8000, 1, "-c:a pcm_s16le -rf64 always"),
     "flac.flac": (16000, 1, "-c:a flac"), "flac_stereo.flac": (11025, 2, "-c:a flac -sample_fmt s32"), "flac.ogg": (16000, 1, "-c:a flac"),
     "mp3.mp3": (44100, 1, "-c:a libmp3lame -q:a 6"), "mp3_bare.mp3": (16000, 2, "-c:a libmp3lame -b:a 32k -write_xing 0 -id3v2_version 0"),
-    "mp2.mp3": (48000, 1, "-c:a mp2 -b:a 64k -f mp2"), "opus.opus": (48000, 1, "-c:a libopus -b:a 24k"), "opus_51.opus": (48000, 6, "-c:a libopus -b:a 96k"),
+    "mp3.wav": (16000, 1, "-c:a libmp3lame -b:a 32k"), "mp2.mp3": (48000, 1, "-c:a mp2 -b:a 64k -f mp2"), "opus.opus": (48000, 1, "-c:a libopus -b:a 24k"), "opus_51.opus": (48000, 6, "-c:a libopus -b:a 96k"),
     "vorbis.ogg": (44100, 1, "-c:a libvorbis -q:a 0"), "aac.m4a": (44100, 1, "-c:a aac -b:a 32k"), "aac_front.m4a": (16000, 2, "-c:a aac -b:a 32k -movflags faststart"),
     "aac_fragments.mp4": (44100, 1, "-c:a aac -b:a 32k -movflags frag_keyframe+empty_moov"), "alac.m4a": (16000, 1, "-c:a alac"),
     "pcm.mov": (16000, 1, "-c:a pcm_s16be"), "opus.webm": (16000, 1, "-c:a libopus -b:a 24k"), "flac.mka": (16000, 1, "-c:a flac")}

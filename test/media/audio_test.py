@@ -226,7 +226,7 @@ def matrix(whole):
 def main():
     missing = [name for name in ("ffmpeg", "ffprobe", "sox", "soxi") if not shutil.which(name)]
     if missing:
-        print(f"audio_test: SKIPPED: no {', '.join(missing)} (Debian: ffmpeg, sox)")
+        print(f"audio_test: SKIPPED: no {', '.join(missing)} (Debian: ffmpeg, sox, libsox-fmt-mp3)")
         return 77
     with tempfile.TemporaryDirectory() as folder:
         checks = Checks(sys.argv[1], folder)

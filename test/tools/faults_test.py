@@ -5,11 +5,9 @@ Same conventions as tools_test.py, on a model of one block.
 """
 import json
 import os
-import pathlib
 import resource
 import signal
 import subprocess
-import tempfile
 import time
 import unittest
 
@@ -18,16 +16,10 @@ import tools_test
 SMALL = ("--hidden", 128, "--depth", 1, "--threads", 1)
 
 
-class FaultsTest(unittest.TestCase):
-    expect_failure = tools_test.ToolsTest.expect_failure
-    write_mixture = tools_test.ToolsTest.write_mixture
-
+class FaultsTest(tools_test.FolderCase):
     def setUp(self):
-        self.scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(self.scratch.cleanup)
-        self.folder = pathlib.Path(self.scratch.name)
-        (self.folder / "train.jsonl").write_text(tools_test.pairs(40))
-        (self.folder / "test.jsonl").write_text(tools_test.pairs(20))
+        super().setUp()
+        self.write_pairs()
         self.mixture = self.write_mixture()
         self.output = self.folder / "out.safetensors"
 

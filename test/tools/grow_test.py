@@ -24,17 +24,12 @@ def floats(data, dtype):
     return [struct.unpack("<f", b"\0\0" + data[i:i + 2])[0] for i in range(0, len(data), 2)]
 
 
-class GrowTest(unittest.TestCase):
-    expect_failure = tools_test.ToolsTest.expect_failure
-    expect_no_leftovers = tools_test.ToolsTest.expect_no_leftovers
-    write_mixture = tools_test.ToolsTest.write_mixture
-
+class GrowTest(tools_test.FolderCase):
     @classmethod
     def setUpClass(cls):
         cls.shared = tempfile.TemporaryDirectory()
         folder = cls.folder = pathlib.Path(cls.shared.name)
-        (folder / "train.jsonl").write_text(tools_test.pairs(40))
-        (folder / "test.jsonl").write_text(tools_test.pairs(20))
+        cls.write_pairs(cls)
         cls.mixture = cls.write_mixture(cls, objective="masked", batch_pairs=32)
         cls.model = folder / "small.safetensors"
         cls.small_losses = cls.train(cls.model, "--hidden", HIDDEN, "--depth", DEPTH, "--steps", STEPS)
@@ -44,9 +39,7 @@ class GrowTest(unittest.TestCase):
         cls.shared.cleanup()
 
     def setUp(self):
-        self.scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(self.scratch.cleanup)
-        self.folder = pathlib.Path(self.scratch.name)
+        super().setUp()
         self.target = self.folder / "grown.safetensors"
 
     @classmethod

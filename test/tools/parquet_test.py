@@ -52,6 +52,11 @@ class ParquetTest(sources_test.SourcesCase):
         self.expect_failure(self.train(source, "--steps", 1), 1, "source.parquet:1: ", "must be a string")
         write(query=["a"])
         self.expect_failure(self.train(source, "--steps", 1), 1, "source.parquet:1: ", "lacks")
+        write(query=["a", "b"], document=["A", "B"], lang=["de", "de"], group=[1.5, float("nan")])
+        self.expect_failure(self.train(source, "--steps", 1), 1, "source.parquet:2: ", 'column "group" holds what is no finite number')
+        twins = pyarrow.table([pyarrow.array(["a"])] * 4, names=["query", "document", "lang", "document"])
+        pyarrow.parquet.write_table(twins, source)
+        self.expect_failure(self.train(source, "--steps", 1), 1, "source.parquet: ", 'several columns named "document"')
         write_parquet(source, records(600))
         content = bytearray(source.read_bytes())
         source.write_bytes(content[:len(content) // 2])
@@ -59,6 +64,21 @@ class ParquetTest(sources_test.SourcesCase):
         content[4:2000] = bytes(1996)
         source.write_bytes(content)
         self.expect_failure(self.train(source, "--steps", 1), 1, "source.parquet: ", "not sound Parquet")
+
+    def test_lists_of_a_fixed_size(self):
+        import pyarrow
+        import pyarrow.parquet
+        source, runs = self.folder / "source.parquet", []
+        answers, decoys = [[f"A {i}", f"B {i}"] for i in range(16)], [[f"C {i}"] if i % 2 else None for i in range(16)]
+        for fixed in (False, True):
+            text = pyarrow.string()
+            columns = {"query": [f"q {i}" for i in range(16)], "lang": ["de"] * 16,
+                       "document": pyarrow.array(answers, pyarrow.list_(text, 2 if fixed else -1)),
+                       "negatives": pyarrow.array(decoys, pyarrow.list_(text, 1 if fixed else -1))}
+            pyarrow.parquet.write_table(pyarrow.table(columns), source)
+            self.expect_success(self.train(source, "--steps", 3))
+            runs.append(self.written())
+        self.assertEqual(runs[0], runs[1])
 
     def test_choices_and_validation(self):
         import pyarrow

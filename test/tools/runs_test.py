@@ -17,7 +17,6 @@ import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
 import time
 import unittest
@@ -39,15 +38,10 @@ def frame(content):
     return struct.pack("<IBI", 0xFD2FB528, 0xA0, len(content)) + struct.pack("<I", len(content) << 3 | 1)[:3] + content
 
 
-class RunsTest(unittest.TestCase):
-    expect_failure = tools_test.ToolsTest.expect_failure
-
+class RunsTest(tools_test.FolderCase):
     def setUp(self):
-        self.scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(self.scratch.cleanup)
-        self.folder = pathlib.Path(self.scratch.name)
-        (self.folder / "train.jsonl").write_text(tools_test.pairs(40))
-        (self.folder / "test.jsonl").write_text(tools_test.pairs(20))
+        super().setUp()
+        self.write_pairs()
         (self.folder / "choices.jsonl").write_text(questions(30))
         records = [{"query": f"wort {i}", "document": [f"word {i}", f"term {i}"], "negatives": [f"bird {i}"]} for i in range(20)]
         (self.folder / "hard.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
@@ -67,9 +61,6 @@ class RunsTest(unittest.TestCase):
     def train(self, *arguments, output=None, **options):
         return tools_test.run("uform_base", *SMALL, "--mixture", self.mixture, "--output", output or self.output,
                               "--log", self.log, *arguments, **options)
-
-    def expect_success(self, done):
-        self.assertEqual(done.returncode, 0, done.stderr.decode())
 
     def events(self, kind="step"):
         return [line for line in map(json.loads, self.log.read_text().splitlines()) if line["event"] == kind]
@@ -255,7 +246,7 @@ class RunsTest(unittest.TestCase):
             leader, follower = pty.openpty()
         except OSError as error:  # a container may have none
             self.skipTest(f"no pseudo-terminal to be had: {error}")
-        for columns, part in ((60, rb"\] loss \d.* \| \d+:\d\d left"), (200, rb"contrastive \d.*choices \d.*tokens/s, .*TFLOP/s \| \d+:\d\d left")):
+        for columns, part in ((60, rb"\] loss \d.* \| \d+:\d\d left"), (200, rb"contrastive \d.*choices \d.*tokens/s, .*TFLOP/s(, \d+ % of peak)? \| \d+:\d\d left")):
             fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
             process = subprocess.Popen([tools_test.TOOLS / "uform_base", *map(str, SMALL), "--mixture", self.mixture,
                                         "--output", self.output, "--steps", "300"], stderr=follower)
@@ -335,6 +326,48 @@ class RunsTest(unittest.TestCase):
             own.write_bytes(content)
             self.expect_failure(self.train("--steps", 4, "--resume", "auto", output=folder), 1, "model.safetensors")
             self.assertEqual(own.read_bytes(), content)
+
+    def test_resume_auto_starts_from_an_untrained_model(self):
+        self.expect_success(self.train("--steps", 0, "--seed", 5))
+        self.expect_failure(self.train("--steps", 3, "--resume", self.output), 1, "out.safetensors: ", "--from")
+        self.expect_success(self.train("--steps", 3, "--resume", "auto", "--seed", 5))
+        self.assertEqual([self.events("start")[0][key] for key in ("from", "first_step")], [str(self.output), 0])
+        trained = self.output.read_bytes()
+        self.output.unlink()
+        self.expect_success(self.train("--steps", 3, "--seed", 5))
+        self.assertEqual(self.output.read_bytes(), trained)  # as if it had never been written
+
+    def test_what_dead_runs_left_goes(self):
+        gone = subprocess.Popen(["true"])
+        gone.wait()  # so that its number is nobody's, or another's soon
+        left = [f"out.safetensors.{kind}.{gone.pid}{rest}" for kind in ("validation", "probe", "tmp", "unpacked")
+                for rest in ("", ".12.3.tmp")] + [f"out.README.md.tmp.{gone.pid}", f"run.jsonl.tmp.{gone.pid}",
+                                                  "out.7.optimizer.safetensors.1.2.tmp", "out.safetensors.9.9.tmp"]
+        kept = [f"out.safetensors.validation.{os.getpid()}", "out.safetensors.validation.mine", f"other.tmp.{gone.pid}"]
+        for name in left + kept:
+            (self.folder / name).write_text("half")
+        self.expect_success(self.train("--steps", 1))
+        names = os.listdir(self.folder)
+        self.assertEqual([name for name in left if name in names], [])
+        self.assertEqual([name for name in kept if name not in names], [])
+
+    def test_the_share_of_peak_is_measured_or_told(self):
+        self.expect_success(self.train("--steps", 2))
+        start, step = self.events("start")[0], self.events()[-1]
+        if start["peak"] is None:
+            self.assertIsNone(step["share_of_peak"])  # a class without a loop of registers
+        else:
+            self.assertAlmostEqual(step["share_of_peak"], step["operations_per_second"] / start["peak"], delta=1e-12)
+            self.assertTrue(0 < step["share_of_peak"] < 1, step)
+        self.expect_success(self.train("--steps", 2, "--peak", 0.5))
+        self.assertEqual(self.events("start")[0]["peak"], 5e11)
+        for peak in ("nan", "inf", 0, -1, "1e400"):
+            self.expect_failure(self.train("--steps", 2, "--peak", peak), 2, "--peak")
+
+    def test_a_log_that_a_save_would_write_over(self):
+        for name in ("out.3.optimizer.safetensors", "out.77.optimizer.safetensors"):
+            self.expect_failure(tools_test.run("uform_base", *SMALL, "--mixture", self.mixture, "--output", self.output, "--log",
+                                               self.folder / name, "--steps", 3), 1, f"{name}: ", "moments")
 
     def test_a_refused_resume_leaves_the_log(self):
         self.expect_success(self.train("--steps", 4))

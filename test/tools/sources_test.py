@@ -12,7 +12,6 @@ import pathlib
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
@@ -59,13 +58,9 @@ def write_parquet(path, content, rows=64):
     pyarrow.parquet.write_table(pyarrow.table(columns), path, row_group_size=rows)
 
 
-class SourcesCase(unittest.TestCase):
-    expect_failure = tools_test.ToolsTest.expect_failure
-
+class SourcesCase(tools_test.FolderCase):
     def setUp(self):
-        self.scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(self.scratch.cleanup)
-        self.folder = pathlib.Path(self.scratch.name)
+        super().setUp()
         self.output = self.folder / "out" / "model.safetensors"
         self.output.parent.mkdir()
         self.log = self.folder / "run.jsonl"
@@ -79,9 +74,6 @@ class SourcesCase(unittest.TestCase):
 
     def train(self, source, *arguments, **changes):
         return subprocess.run(self.command(source, *arguments, **changes), capture_output=True, stdin=subprocess.DEVNULL)
-
-    def expect_success(self, done):
-        self.assertEqual(done.returncode, 0, done.stderr.decode())
 
     def steps(self):
         events = map(json.loads, self.log.read_text().splitlines())
@@ -187,6 +179,63 @@ class SourcesTest(SourcesCase):
         with big.open("wb") as file:
             file.writelines(map(runs_test.frame, self.big_lines(count)))
         self.expect_bounded(small, big, count)
+
+    @unsanitized
+    def test_memory_does_not_grow_with_choices_and_validation(self):
+        """Two files of 100 MB each, in long lines, as every held-out text is encoded."""
+        filler = "words of a long text, " * 4600
+        grown, count = [], 1000
+        for records_count in (16, count):
+            held, asked = self.folder / "held.jsonl", self.folder / "asked.jsonl"
+            with held.open("w") as file, asked.open("w") as choices:
+                for i in range(records_count):
+                    file.write(json.dumps({"query": f"frage {i}", "document": f"{i} {filler}"}) + "\n")
+                    choices.write(json.dumps({"text": f"{i} {filler}", "choices": "yn", "answer": "yn"[i % 2]}) + "\n")
+            source = self.folder / "source.jsonl"
+            source.write_bytes(as_lines(records(64)))
+            grown.append(self.peak(self.command(source, "--steps", 3, choices={"sources": [{"path": "asked.jsonl"}], "batch_items": 4},
+                                                validation={"path": "held.jsonl", "evaluation_bytes": 16})))
+        # Of a record its places and its draws, of a held-out pair two vectors of 128 floats and their copies as well.
+        bound = (2 * 64 + 4 * 128 * 4) * count + (24 << 20)
+        self.assertGreater(2 * count * len(filler), 7 * bound)
+        print(f"\nchoices and validation of {2 * count * len(filler) / 2**20:.0f} MiB: peak memory grew by "
+              f"{(grown[1] - grown[0]) / 2**20:.1f} MiB, bound {bound / 2**20:.1f}")
+        self.assertLess(grown[1] - grown[0], bound)
+
+    def test_marks_of_encoding_and_capitals(self):
+        runs = []
+        for source in self.formats():
+            self.expect_success(self.train(source, "--steps", 9))
+            runs.append(self.written())
+            capitals = source.with_name(source.name.upper())
+            content = source.read_bytes()
+            capitals.write_bytes(b"\xef\xbb\xbf" + content if source.suffix == ".jsonl" else content)
+            self.expect_success(self.train(capitals, "--steps", 9))
+            self.assertEqual(self.written(), runs[0], capitals.name)
+        mixture = self.folder / "mixture.json"
+        command = self.command(self.folder / "source.jsonl", "--steps", 9)
+        mixture.write_bytes(b"\xef\xbb\xbf" + mixture.read_bytes())
+        self.expect_success(subprocess.run(command, capture_output=True))
+        self.assertEqual(self.written(), runs[0])
+
+    def test_nulls_and_numbers_out_of_range(self):
+        source = self.folder / "source.jsonl"
+        lines = [{"query": f"q {i}", "document": f"d {i}", "lang": "de"} for i in range(16)]
+        source.write_bytes(as_lines(lines))
+        self.expect_success(self.train(source, "--steps", 3))
+        whole = self.written()
+        source.write_bytes(as_lines([line | {"group": None, "negatives": None} for line in lines]))
+        self.expect_success(self.train(source, "--steps", 3))
+        self.assertEqual(self.written(), whole)  # null is not there, so no two records share a group
+        for number, part in (("1" * 30, "a number beyond 64 bits"), ("NaN", "not a JSON object"), ("1e999", "64 bits")):
+            source.write_text('{"query": "q", "document": "d", "lang": "de", "group": %s}\n' % number)
+            self.expect_failure(self.train(source, "--steps", 3), 1, "source.jsonl:1: ", part)
+        source.write_bytes(as_lines(lines))
+        for key, value in (("learning_rate", 1e300), ("coding_rate_weight", 1e39), ("inverse_temperature", 1e200)):
+            self.expect_failure(self.train(source, "--steps", 3, **{key: value}), 1, "mixture.json:1: ", key, "at most")
+        for key, code, part in (("query_bytes", 1, "query_bytes"), ("document_bytes", 1, "document_bytes"),
+                                ("context", 1, "context"), ("batch_pairs", 2, "--batch-pairs")):
+            self.expect_failure(self.train(source, "--steps", 3, **{key: 2**63}), code, part)
 
     def test_a_pipe_is_a_source(self):
         plain = self.folder / "source.jsonl"

@@ -49,25 +49,17 @@ def pairs(count):
                    for i in range(count))
 
 
-class ToolsTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.shared = tempfile.TemporaryDirectory()
-        cls.model = pathlib.Path(cls.shared.name) / "fresh.safetensors"
-        made = run("uform_base", "--tier", "nano", "--steps", 0, "--output", cls.model)
-        assert made.returncode == 0, made.stderr
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.shared.cleanup()
+class FolderCase(unittest.TestCase):
+    """A folder for each test, with a mixture of training and held-out pairs where it asks for one."""
 
     def setUp(self):
         self.scratch = tempfile.TemporaryDirectory()
         self.addCleanup(self.scratch.cleanup)
         self.folder = pathlib.Path(self.scratch.name)
+
+    def write_pairs(self):
         (self.folder / "train.jsonl").write_text(pairs(40))
         (self.folder / "test.jsonl").write_text(pairs(20))
-        self.mixture = self.write_mixture()
 
     def write_mixture(self, **changes):
         mixture = {"name": "test", "sources": [{"path": "train.jsonl", "format": "jsonl"}], "batch_pairs": 8,
@@ -77,12 +69,8 @@ class ToolsTest(unittest.TestCase):
         path.write_text(json.dumps(mixture, indent=1))
         return path
 
-    def train(self, *arguments, **options):
-        return run("uform_base", "--tier", "nano", "--mixture", self.mixture, "--output", self.output, *arguments, **options)
-
-    @property
-    def output(self):
-        return self.folder / "out.safetensors"
+    def expect_success(self, done):
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
 
     def expect_failure(self, done, code, *parts):
         text = done.stderr.decode()
@@ -95,6 +83,31 @@ class ToolsTest(unittest.TestCase):
     def expect_no_leftovers(self):
         left = [name for name in os.listdir(self.folder) if ".tmp" in name or ".validation." in name]
         self.assertEqual(left, [])
+
+
+class ToolsTest(FolderCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = tempfile.TemporaryDirectory()
+        cls.model = pathlib.Path(cls.shared.name) / "fresh.safetensors"
+        made = run("uform_base", "--tier", "nano", "--steps", 0, "--output", cls.model)
+        assert made.returncode == 0, made.stderr
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.shared.cleanup()
+
+    def setUp(self):
+        super().setUp()
+        self.write_pairs()
+        self.mixture = self.write_mixture()
+
+    def train(self, *arguments, **options):
+        return run("uform_base", "--tier", "nano", "--mixture", self.mixture, "--output", self.output, *arguments, **options)
+
+    @property
+    def output(self):
+        return self.folder / "out.safetensors"
 
     def test_help_has_examples(self):
         for name in NAMES:

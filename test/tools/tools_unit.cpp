@@ -132,6 +132,37 @@ TEST(Retrieval, RowsWithNanAreMisses) {
     EXPECT_EQ(found.backward.at_10, 0.5);
 }
 
+TEST(Retrieval, AQueryStandsWhereItsBestDocumentStands) {
+    // Scores [query, document]: documents 0, 1 are query 0's, 2, 3, 4 query 1's.
+    //   query 0:  1  5  4  5  0    its best, 5, ties with one of others: rank 1.5; its own do not count against it
+    //   query 1:  2  6  3  3  9    its best is first
+    float const queries[] = {1, 0, 0, 1}, documents[] = {1, 2, 5, 6, 4, 3, 5, 3, 0, 9};
+    std::size_t const offsets[] = {0, 2, 5};
+    retrieval_t const found = score_retrieval(queries, documents, 2, offsets);
+    EXPECT_EQ(found.count, 2u);
+    EXPECT_EQ(found.documents, 5u);
+    EXPECT_EQ(found.forward.at_1, 0.5);
+    EXPECT_DOUBLE_EQ(found.forward.mean_reciprocal_rank, (1 / 1.5 + 1) / 2);
+    // Document 0 and 1 like query 1 better, and so do 2 and 3 query 0; document 4 its own.
+    EXPECT_EQ(found.backward.at_1, 0.2);
+    EXPECT_EQ(found.backward.mean_reciprocal_rank, (4 * 0.5 + 1) / 5);
+}
+
+TEST(Retrieval, OwnDocumentsMayBeInSeveralBlocks) {
+    // One document each but for the last query's 600, all equal: each finds its own, which come over three blocks.
+    std::vector<float> queries, documents;
+    std::vector<std::size_t> offsets {0};
+    for (int i = 0; i < 40; ++i) {
+        float const row[] = {std::cos(0.07f * float(i)), std::sin(0.07f * float(i))};
+        queries.insert(queries.end(), row, row + 2);
+        for (int copy = 0; copy < (i == 39 ? 600 : 1); ++copy) documents.insert(documents.end(), row, row + 2);
+        offsets.push_back(documents.size() / 2);
+    }
+    retrieval_t const found = score_retrieval(queries, documents, 2, offsets);
+    EXPECT_EQ(found.forward.at_1, 1.0);
+    EXPECT_EQ(found.backward.at_1, 1.0);
+}
+
 TEST(Retrieval, ManyRowsCrossBlocks) {
     // Rows on a half circle are each nearest to themselves; 600 rows are more than two blocks.
     std::vector<float> rows;

@@ -4,12 +4,10 @@
 Same conventions as tools_test.py. Skipped, with 77, where the build or the machine has no UCX.
 """
 import json
-import pathlib
 import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
@@ -19,25 +17,28 @@ import tools_test
 SMALL = runs_test.SMALL
 
 
-class WorldTest(unittest.TestCase):
-    expect_failure = tools_test.ToolsTest.expect_failure
-
+class WorldTest(tools_test.FolderCase):
     deadline = 60  # seconds
 
     def setUp(self):
-        self.scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(self.scratch.cleanup)
-        self.folder = pathlib.Path(self.scratch.name)
+        super().setUp()
         (self.folder / "train.jsonl").write_text(tools_test.pairs(60))
         (self.folder / "mixture.json").write_text(json.dumps({"sources": [{"path": "train.jsonl"}], "batch_pairs": 9,
                                                               "objective": "masked", "warmup_steps": 2}))
 
-    def start(self, name, ranks, *arguments):
-        """Processes of one run, whose log and checkpoint are NAME's."""
+    def start(self, name, ranks, *arguments, of_the_last=(), ranks_started=None):
+        """Processes of one run, whose log and checkpoint are NAME's; the last has flags of its own as well."""
         command = [tools_test.TOOLS / "uform_base", *map(str, SMALL), "--mixture", self.folder / "mixture.json", "--output",
                    self.folder / f"{name}.safetensors", "--log", self.folder / f"{name}.jsonl", *map(str, arguments)]
-        return [subprocess.Popen([*command, "--mesh", self.folder / "mesh", "--deadline", str(self.deadline), "--ranks", str(ranks),
-                                  "--rank", str(rank)], stderr=subprocess.PIPE) for rank in range(ranks)]
+        command += ["--mesh", self.folder / "mesh", "--deadline", str(self.deadline), "--ranks", str(ranks)]
+        if "--mixture" in of_the_last:
+            at = command.index("--mixture")
+            last = command[:at] + command[at + 2:]
+        else:
+            last = command
+        own = [command] * (ranks - 1) + [[*last, *map(str, of_the_last)]]
+        return [subprocess.Popen([*own[rank], "--rank", str(rank)], stderr=subprocess.PIPE)
+                for rank in range(ranks if ranks_started is None else ranks_started)]
 
     def finish(self, processes):
         errors = [process.communicate(timeout=300)[1].decode() for process in processes]
@@ -92,10 +93,50 @@ class WorldTest(unittest.TestCase):
         processes[1].kill()
         codes, errors = self.finish(processes)
         self.assertEqual(codes, [1, -signal.SIGKILL])
-        self.assertRegex(errors[0], r"^uform_base: step \d+: io, .*rank 1")
+        self.assertRegex(errors[0], r"^uform_base: step \d+: io, .*rank 1.*start all processes again with --resume auto")
         data = (self.folder / "run.safetensors").read_bytes()
         saved = int(re.search(rb'"step":"(\d+)"', data).group(1))
         self.assertEqual(saved, self.steps("run")[-1]["step"])  # the last that both took
+
+    def test_processes_of_other_runs_are_refused_by_all(self):
+        """One thing differs in the process of rank 1: its mixture, its data, a flag, what it goes on from."""
+        (self.folder / "other.jsonl").write_text(tools_test.pairs(60).replace("frage 7 ", "Frage 7 ").replace("7", "8", 1))
+        (self.folder / "held.jsonl").write_text(tools_test.pairs(9))
+        plain = json.loads((self.folder / "mixture.json").read_text())
+
+        def other(**changes):
+            path = self.folder / f"other-{len(list(self.folder.iterdir()))}.json"
+            path.write_text(json.dumps(plain | changes))
+            return ("--mixture", path)
+
+        cases = ((other(sources=[{"path": "other.jsonl"}]), r"sources\[0\]\.content: rank 0 has \w+, rank 1 has \w+"),
+                 (other(sources=[{"path": "train.jsonl", "weight": 2}]), r"sources\[0\]\.weight: rank 0 has 1, rank 1 has 2"),
+                 (other(sources=[{"path": "train.jsonl"}, {"path": "held.jsonl"}]), r"sources: rank 0 has 1, rank 1 has 2"),
+                 (other(document_bytes=64), "document_bytes: rank 0 has 128, rank 1 has 64"),
+                 (other(validation={"path": "held.jsonl"}), "validation: rank 0 has false, rank 1 has true"),
+                 (other(pair_loss="sigmoid"), "pair_loss: rank 0 has softmax, rank 1 has sigmoid"),
+                 (other(matryoshka=[8, 128]), "matryoshka: rank 0 has 64, 128, rank 1 has 8, 128"),
+                 (("--batch-pairs", 8), "batch_pairs: rank 0 has 9, rank 1 has 8"),
+                 (("--seed", 1), "seed: rank 0 has 0, rank 1 has 1"),
+                 (("--learning-rate", 0.5), "learning_rate: rank 0 has 0.003, rank 1 has 0.5"))
+        for arguments, difference in cases:
+            codes, errors = self.finish(self.start("apart", 2, "--steps", 3, of_the_last=arguments))
+            self.assertEqual(codes, [1, 1], errors)
+            for error in errors:
+                self.assertRegex(error, r"^uform_base: [^\n]*mesh: config-mismatch, [^\n]*\(" + difference + r"\); [^\n]*\n$")
+        self.assertFalse((self.folder / "apart.safetensors").exists())
+        self.train("apart", 2, "--steps", 1)  # in the same folder
+        self.assertEqual([path.name for path in (self.folder / "mesh").iterdir()], [])
+
+    def test_whoever_waits_alone_can_be_stopped(self):
+        process = self.start("lonely", 2, "--steps", 1, ranks_started=1)[0]
+        deadline = time.monotonic() + 30
+        while not (self.folder / "mesh" / "process-0").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        codes, errors = self.finish([process])
+        self.assertEqual(codes, [143], errors)
+        self.assertEqual([path.name for path in (self.folder / "mesh").iterdir()], [])
 
     def test_flags_that_do_not_belong_together(self):
         base = ("uform_base", *SMALL, "--mixture", self.folder / "mixture.json", "--output", self.folder / "x.safetensors")

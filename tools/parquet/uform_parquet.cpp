@@ -7,6 +7,7 @@
  *  that Arrow throws, nor a crash of it, reaches a run but as a failure to read a file.
  */
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include <arrow/api.h>
@@ -27,6 +28,13 @@ constexpr std::int64_t rows_at_once_k = 256;
 template <typename array_>
 auto value_at(arrow::Array const &array, std::int64_t row) {
     return static_cast<array_ const &>(array).GetView(row);
+}
+
+/** JSON has no word for what is no number, and would say null. */
+struct no_number_t {};
+double number_at(double value) {
+    if (!std::isfinite(value)) throw no_number_t();
+    return value;
 }
 
 template <typename array_>
@@ -66,13 +74,15 @@ json_t cell_at(arrow::Array const &array, std::int64_t row) {
     case arrow::Type::UINT64:
         return std::uint64_t(value_at<arrow::UInt64Array>(array, row));
     case arrow::Type::FLOAT:
-        return double(value_at<arrow::FloatArray>(array, row));
+        return number_at(double(value_at<arrow::FloatArray>(array, row)));
     case arrow::Type::DOUBLE:
-        return value_at<arrow::DoubleArray>(array, row);
+        return number_at(value_at<arrow::DoubleArray>(array, row));
     case arrow::Type::LIST:
         return list_at<arrow::ListArray>(array, row);
     case arrow::Type::LARGE_LIST:
         return list_at<arrow::LargeListArray>(array, row);
+    case arrow::Type::FIXED_SIZE_LIST:
+        return list_at<arrow::FixedSizeListArray>(array, row);
     case arrow::Type::DICTIONARY: {
         auto const &words = static_cast<arrow::DictionaryArray const &>(array);
         return cell_at(*words.dictionary(), words.GetValueIndex(row));
@@ -86,7 +96,7 @@ template <typename array_>
 json_t list_at(arrow::Array const &array, std::int64_t row) {
     auto const &lists = static_cast<array_ const &>(array);
     json_t list = json_t::array();
-    for (auto at = lists.value_offset(row); at < lists.value_offset(row + 1); ++at)
+    for (auto at = lists.value_offset(row), end = at + lists.value_length(row); at < end; ++at)
         list.push_back(cell_at(*lists.values(), at));
     return list;
 }
@@ -95,6 +105,7 @@ bool holds_cells(arrow::DataType const &type) {
     switch (type.id()) {
     case arrow::Type::LIST:
     case arrow::Type::LARGE_LIST:
+    case arrow::Type::FIXED_SIZE_LIST:
         return holds_cells(*type.field(0)->type());
     case arrow::Type::DICTIONARY:
         return holds_cells(*static_cast<arrow::DictionaryType const &>(type).value_type());
@@ -122,7 +133,8 @@ struct stream_t {
     std::unique_ptr<parquet::arrow::FileReader> reader;
     std::unique_ptr<arrow::RecordBatchReader> batches;
     std::shared_ptr<arrow::RecordBatch> batch;
-    std::int64_t row = 0; // of `batch`, the next
+    std::int64_t row = 0;  // of `batch`, the next
+    std::size_t taken = 0; // rows of the file so far
 
     explicit stream_t(std::string const &name) : path(name) {}
 
@@ -150,11 +162,18 @@ struct stream_t {
         require(builder.Build(&reader));
     }
 
+    void refuse_twins(std::span<std::string const> columns, arrow::Schema const &typed) const {
+        for (std::string const &name : columns)
+            if (typed.GetAllFieldsByName(name).size() > 1)
+                fail_at(path, 0, "has several columns named \"{}\"; rename all but one", name);
+    }
+
     /** A column of the schema may be several of the file, a list's items among them. */
     void choose(std::span<std::string const> columns) {
         parquet::SchemaDescriptor const &schema = *reader->parquet_reader()->metadata()->schema();
         std::shared_ptr<arrow::Schema> typed;
         require(reader->GetSchema(&typed));
+        refuse_twins(columns, *typed);
         std::vector<int> chosen, groups(std::size_t(reader->num_row_groups()));
         for (int leaf = 0; leaf < schema.num_columns(); ++leaf) {
             std::string const &name = schema.GetColumnRoot(leaf)->name();
@@ -177,11 +196,21 @@ struct stream_t {
         return true;
     }
 
+    json_t cell(int column) const {
+        try {
+            return cell_at(*batch->column(column), row);
+        } catch (no_number_t const &) {
+            fail_at(path, taken,
+                    "column \"{}\" holds what is no finite number in this row; correct it or leave it null",
+                    batch->column_name(column));
+        }
+    }
+
     std::string take() {
         json_t object = json_t::object();
+        ++taken;
         for (int column = 0; column < batch->num_columns(); ++column)
-            if (json_t cell = cell_at(*batch->column(column), row); !cell.is_null())
-                object[batch->column_name(column)] = std::move(cell);
+            if (json_t found = cell(column); !found.is_null()) object[batch->column_name(column)] = std::move(found);
         ++row;
         return object.dump();
     }

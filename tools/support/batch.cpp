@@ -5,14 +5,20 @@
 #include <algorithm>
 
 #include "support/batch.hpp"
+#include "support/error.hpp"
 
 namespace uform::tools {
 
 void batch_t::add(std::string_view prefix, std::string_view text, std::size_t limit) {
     bytes.append(prefix.substr(0, limit));
     bytes.append(text.substr(0, limit - std::min(limit, prefix.size())));
-    offsets.push_back(bytes.size());
+    offsets.push_back(bytes.size()), modalities.push_back(uform_modality_text_k);
     ++count;
+}
+
+void batch_t::is_file(uform_modality_t modality, std::size_t pair, std::string name, std::string problem) {
+    modalities[count - 1] = modality;
+    files[count - 1] = {pair, std::move(name), std::move(problem)};
 }
 
 void batch_t::add(std::string_view prefix, std::string_view text, std::size_t limit, uform_late_interaction_side_t side,
@@ -25,6 +31,7 @@ void batch_t::add(std::string_view prefix, std::string_view text, std::size_t li
 void batch_t::fill(uform_trainer_step_t &call, bool with_pairs) const noexcept {
     call.count = count, call.contents = tape();
     call.temperature_groups = temperature_groups.data();
+    if (has_files()) call.modalities = modalities.data();
     if (with_pairs) call.relations = {attract.view(), repel.view(), ignore.view()}, call.sides = sides.data();
     if (!chooses()) return;
     call.choices = {legal.data(), choice_offsets.data(), uform_scalar_u8_k};
@@ -100,24 +107,71 @@ void add_choices(choices_term_t const &term, choices_t const &choices, std::span
     }
 }
 
+/** Adds the texts of records, or the files that they name. */
+struct builder_t {
+    mixture_t const &mixture;
+    corpus_t const &corpus;
+    std::span<media_files_t const> media;
+    batch_t &batch;
+
+    uform_modality_t modality(std::size_t record, bool is_query) const noexcept {
+        std::size_t const source = corpus.record(record).source;
+        if (source >= media.size()) return uform_modality_text_k;
+        fields_t const &fields = mixture.sources[source].fields;
+        return is_query ? fields.query_modality : fields.document_modality;
+    }
+
+    void add(std::size_t pair, std::size_t record, std::string_view value, uform_late_interaction_side_t side,
+             bool is_query) const {
+        bool const is_scored = side != uform_late_interaction_side_none_k;
+        std::uint32_t const group = is_scored ? temperature_group_of(mixture, corpus, record) : 0;
+        uform_modality_t const found = modality(record, is_query);
+        if (found != uform_modality_text_k) return add_file(pair, record, value, found, side, group);
+        if (is_query) batch.add(mixture.query_prefix, value, mixture.query_bytes, side, group);
+        else batch.add(mixture.document_prefix, value, mixture.document_bytes, side, group);
+    }
+
+    void add_file(std::size_t pair, std::size_t record, std::string_view value, uform_modality_t modality,
+                  uform_late_interaction_side_t side, std::uint32_t group) const {
+        media_files_t const &files = media[corpus.record(record).source];
+        std::string const name = files.name_of(value);
+        std::string bytes, problem;
+        try {
+            bytes = files.read(value);
+        } catch (tool_error_t const &error) {
+            problem = without_name(error.what(), name);
+        }
+        batch.add("", bytes, bytes.size(), side, group);
+        batch.is_file(modality, pair, name, std::move(problem));
+    }
+
+    /** So that a disk works on many files at once. */
+    void announce(std::size_t record) const {
+        if (modality(record, true) != uform_modality_text_k)
+            media[corpus.record(record).source].announce(corpus.query(record));
+        for (std::size_t i = 0; modality(record, false) != uform_modality_text_k && i < corpus.record(record).positives; ++i)
+            media[corpus.record(record).source].announce(corpus.positive(record, i));
+    }
+};
+
 } // namespace
 
 batch_t make_pairs_batch(mixture_t const &mixture, corpus_t const &corpus, choices_t const &choices,
-                         drawn_t const &drawn) {
+                         drawn_t const &drawn, std::span<media_files_t const> media) {
     batch_t batch;
+    builder_t const builder {mixture, corpus, media, batch};
     std::vector<member_t> members;
     std::size_t const pairs = drawn.records.size();
+    for (std::size_t const record : drawn.records) builder.announce(record);
     for (std::size_t pair = 0; pair < pairs; ++pair) {
         std::size_t const record = drawn.records[pair];
-        batch.add(mixture.query_prefix, corpus.query(record), mixture.query_bytes, uform_late_interaction_side_query_k,
-                  temperature_group_of(mixture, corpus, record));
+        builder.add(pair, record, corpus.query(record), uform_late_interaction_side_query_k, true);
         members.push_back({part_t::query_k, pair, corpus.group(record)});
     }
     for (std::size_t pair = 0; pair < pairs; ++pair) {
         std::size_t const record = drawn.records[pair];
-        auto const add = [&](part_t part, std::string_view text) {
-            batch.add(mixture.document_prefix, text, mixture.document_bytes, uform_late_interaction_side_document_k,
-                      temperature_group_of(mixture, corpus, record));
+        auto const add = [&](part_t part, std::string_view value) {
+            builder.add(pair, record, value, uform_late_interaction_side_document_k, false);
             members.push_back({part, pair, corpus.group(record)});
         };
         show_documents(corpus.record(record).positives, mixture.positives, drawn.turn,
@@ -132,13 +186,15 @@ batch_t make_pairs_batch(mixture_t const &mixture, corpus_t const &corpus, choic
 }
 
 batch_t make_texts_batch(mixture_t const &mixture, corpus_t const &corpus, choices_t const &choices,
-                         drawn_t const &drawn) {
+                         drawn_t const &drawn, std::span<media_files_t const> media) {
     batch_t batch;
-    for (std::size_t const record : drawn.records)
+    builder_t const builder {mixture, corpus, media, batch};
+    for (std::size_t pair = 0; pair < drawn.records.size(); ++pair) {
+        std::size_t const record = drawn.records[pair];
         show_documents(corpus.record(record).positives, 1, drawn.turn, [&](std::size_t index) {
-            batch.add(mixture.document_prefix, corpus.positive(record, index), mixture.document_bytes,
-                      uform_late_interaction_side_none_k, 0);
+            builder.add(pair, record, corpus.positive(record, index), uform_late_interaction_side_none_k, false);
         });
+    }
     if (mixture.choices) add_choices(*mixture.choices, choices, drawn.choices, batch);
     return batch;
 }

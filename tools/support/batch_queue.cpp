@@ -12,6 +12,7 @@ namespace uform::tools {
 namespace {
 
 constexpr std::size_t ahead_k = 4;
+constexpr std::size_t ahead_bytes_k = std::size_t(1) << 28; // of files, after which none are read
 
 /** Signals are for the thread that waits in calls they must end. */
 template <typename body_>
@@ -42,7 +43,9 @@ batch_queue_t::~batch_queue_t() {
 
 bool batch_queue_t::put(prepared_t prepared) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return leaving_ || ready_.size() < ahead_k; });
+    auto const has_room = [&] { return ready_.size() < ahead_k && (ready_.empty() || bytes_ < ahead_bytes_k); };
+    changed_.wait(lock, [&] { return leaving_ || has_room(); });
+    bytes_ += prepared.batch.bytes.size();
     if (!leaving_) ready_.push_back(std::move(prepared));
     changed_.notify_all();
     return !leaving_;
@@ -68,6 +71,7 @@ prepared_t batch_queue_t::take() {
     if (ready_.empty()) std::rethrow_exception(failure_);
     prepared_t prepared = std::move(ready_.front());
     ready_.pop_front();
+    bytes_ -= prepared.batch.bytes.size();
     changed_.notify_all();
     return prepared;
 }

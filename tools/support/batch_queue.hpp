@@ -41,6 +41,7 @@ class batch_queue_t {
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<prepared_t> ready_;
+    std::size_t bytes_ = 0; // of those
     std::exception_ptr failure_;
     bool leaving_ = false;
     std::thread thread_; // last, as it uses the others

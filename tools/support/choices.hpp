@@ -1,19 +1,20 @@
 /**
  *  @file choices.hpp
- *  @brief Held-out choices from a JSONL file, and what a model says of them.
+ *  @brief Choices as records say them: one line parsed and checked, many laid end to end.
  */
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "support/calibration.hpp"
-#include "support/engine.hpp"
+#include <fmt/format.h>
+#include <simdjson.h>
 
 namespace uform::tools {
 
-/** Records of one file, laid out as `uform_text_choose` reads them. */
+/** Records whose texts are in memory, laid out as `uform_text_choose` reads them. */
 struct choices_t {
     std::string texts, legal;
     std::vector<std::size_t> text_offsets {0}, legal_offsets {0};
@@ -26,16 +27,28 @@ struct choices_t {
 };
 
 /** Lines of {"text", "choices", "targets" or "answer", "group"}. */
-choices_t read_choices(std::string const &path);
+class choice_parser_t {
+  public:
+    /** Records that name no group are of `group`. */
+    choice_parser_t(std::string path, std::uint32_t group) : path_(std::move(path)), default_group_(group) {}
 
-/** Appends the lines of one more file; records that name no group are of `group`. */
-void append_choices(std::string const &path, std::uint32_t group, choices_t &choices);
+    /** Appends what a line says; false for a blank one. `line` is for failures; zero says that this line was sound when
+     *  it was first read. */
+    bool append(std::string const &json, std::size_t line, choices_t &choices);
 
-/**
- *  The model's logits of all legal bytes, from its probabilities at `inverse_temperature`, that of its group zero. A
- *  probability below 2^-126, the least that float32 holds whole, counts as that.
- */
-judged_choices_t judge_choices(model_t const &model, executor_t const &executor, choices_t const &choices,
-                               float inverse_temperature, std::string const &path, std::size_t &truncated);
+  private:
+    template <typename... arguments_>
+    [[noreturn]] void refuse(fmt::format_string<arguments_...> format, arguments_ &&...arguments) const;
+    std::string_view text(simdjson::dom::object record, char const *field) const;
+    std::uint32_t group(simdjson::dom::object record) const;
+    std::string_view legal(simdjson::dom::object record) const;
+    void add_answer(std::string_view legal, std::string_view answer, choices_t &choices) const;
+    void add_targets(std::string_view legal, simdjson::dom::element value, choices_t &choices) const;
+
+    std::string path_;
+    std::uint32_t default_group_;
+    std::size_t line_ = 0;
+    simdjson::dom::parser parser_;
+};
 
 } // namespace uform::tools

@@ -39,6 +39,12 @@ inline std::string some_minutes(std::string const &text) {
     return minutes > 0 && minutes <= 527040 ? "" : "must be above zero and at most 527040";
 }
 
+/** NaN and infinity are refused as well. */
+inline std::string some_rate(std::string const &text) {
+    double const rate = std::strtod(text.c_str(), nullptr);
+    return rate > 0 && rate <= 1e9 ? "" : "must be above zero and at most a thousand million";
+}
+
 /** Every count is checked as text: CLI11 reads -1, and what overflows, as the largest one. */
 inline void check_counts(CLI::App &app) {
     for (CLI::Option *const option : app.get_options())

@@ -1,13 +1,10 @@
 /**
  *  @file corpus.cpp
- *  @brief Texts end to end; held-out pairs are read through the parser of all records.
+ *  @brief Texts end to end.
  */
 #include <algorithm>
 
 #include "support/corpus.hpp"
-#include "support/interrupt.hpp"
-#include "support/record.hpp"
-#include "support/record_lines.hpp"
 
 namespace uform::tools {
 
@@ -28,21 +25,6 @@ void corpus_t::add(std::string_view query, std::span<std::string_view const> pos
 std::size_t source_of(std::span<std::size_t const> source_offsets, std::size_t record) noexcept {
     auto const after = std::upper_bound(source_offsets.begin(), source_offsets.end(), record);
     return std::size_t(after - source_offsets.begin()) - 1;
-}
-
-corpus_t read_pairs(std::string const &path, fields_t const &fields) {
-    source_t const source = {path, fields, {}, 1, 0};
-    record_lines_t lines(path, columns_of(source));
-    record_parser_t parser(source, true, true);
-    corpus_t corpus;
-    for (std::string json; lines.next(json);) {
-        if (lines.number() % 65536 == 0) leave_if_interrupted();
-        if (!parser.parse(json, lines.number(), corpus.size())) continue;
-        record_view_t const &found = parser.record();
-        corpus.add(found.query, found.positives, found.negatives, found.group);
-    }
-    check_some(source, corpus.size());
-    return corpus;
 }
 
 } // namespace uform::tools

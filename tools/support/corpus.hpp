@@ -1,6 +1,6 @@
 /**
  *  @file corpus.hpp
- *  @brief Records whose texts are in memory: held-out pairs, or those of one batch.
+ *  @brief Records whose texts are in memory: those of one batch, or of one call.
  */
 #pragma once
 #include <cstddef>
@@ -56,8 +56,5 @@ class corpus_t {
 
 /** The source of a record or a choice, where source i owns `[source_offsets[i], source_offsets[i + 1])` of them. */
 std::size_t source_of(std::span<std::size_t const> source_offsets, std::size_t record) noexcept;
-
-/** Reads held-out pairs. */
-corpus_t read_pairs(std::string const &path, fields_t const &fields);
 
 } // namespace uform::tools

@@ -2,6 +2,7 @@
  *  @file error.cpp
  *  @brief The one place where a tool's exceptions end.
  */
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -15,6 +16,14 @@ namespace uform::tools {
 namespace {
 constexpr char const *out_of_memory_k = "out of memory; use a smaller batch, corpus or model";
 } // namespace
+
+std::size_t choice(char const *flag, std::string_view value, std::initializer_list<char const *> words) {
+    auto const found = std::find(words.begin(), words.end(), value);
+    if (found != words.end()) return std::size_t(found - words.begin());
+    std::string known;
+    for (char const *word : words) known += fmt::format("{}{}", known.empty() ? "" : ", ", word);
+    fail_usage("{}: \"{}\" is not known; choose from {}", flag, value, known);
+}
 
 std::string system_reason() {
     std::string reason = std::strerror(errno);
@@ -30,6 +39,12 @@ std::string on_one_line(std::string_view text) {
         else line += c;
     }
     return line;
+}
+
+std::string without_name(std::string_view text, std::string_view name) {
+    if (text.starts_with(name)) text.remove_prefix(name.size());
+    if (text.starts_with(": ")) text.remove_prefix(2);
+    return std::string(text);
 }
 
 void report(std::string_view tool, std::string_view text) {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -60,11 +61,17 @@ template <typename... arguments_>
     throw tool_error_t(exit_failure_k, text + fmt::format(format, std::forward<arguments_>(arguments)...));
 }
 
+/** The position of a flag's value among the words it may take. */
+std::size_t choice(char const *flag, std::string_view value, std::initializer_list<char const *> words);
+
 /** What the operating system says of the current `errno`, in lower case. */
 std::string system_reason();
 
 /** The text with control bytes spelled out, so that no file name can break a message into two lines. */
 std::string on_one_line(std::string_view text);
+
+/** What a failure says, without the file's name that it begins with. */
+std::string without_name(std::string_view text, std::string_view name);
 
 /** Prints one line on stderr: the tool's name, a colon, the text. */
 void report(std::string_view tool, std::string_view text);

@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "support/corpus.hpp"
+#include "support/pair_store.hpp"
 #include "support/retrieval.hpp"
 #include "support/text_encoder.hpp"
 
@@ -21,13 +21,22 @@ struct evaluation_options_t {
     std::size_t dimensions = 0;
 };
 
-struct evaluation_t {
-    retrieval_t retrieval;
-    std::size_t truncated = 0;
-    std::size_t tokens = 0;
+/** A file that could not be encoded, and so takes no part. */
+struct lost_file_t {
+    std::string name, reason;
 };
 
-evaluation_t evaluate(text_encoder_t &encoder, corpus_t const &pairs, evaluation_options_t const &options);
+struct evaluation_t {
+    retrieval_t retrieval;
+    std::size_t truncated = 0; // texts
+    std::size_t tokens = 0;
+    std::vector<lost_file_t> lost;
+};
+
+/** Of texts, a query's document is the first of its record; where a side is media all documents count, so that a picture
+ *  has all its captions. A record whose files are lost on a side is left out. */
+evaluation_t evaluate(text_encoder_t &encoder, executor_t const &executor, pair_store_t const &pairs,
+                      evaluation_options_t const &options);
 
 /** {"queries", "documents", "forward": {"recall@1", …}, "backward": {…}} */
 nlohmann::ordered_json to_json(retrieval_t const &retrieval);

@@ -2,13 +2,17 @@
  *  @file files.cpp
  *  @brief Reads through `read`, so that ctrl-C is noticed; writes beside, then renames.
  */
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <vector>
 
 #include "support/error.hpp"
 #include "support/files.hpp"
@@ -29,6 +33,11 @@ int open_to_read(std::string const &path) {
     if (descriptor < 0) fail_at(path, 0, "cannot read it, {}; check the path and its permissions", system_reason());
     return descriptor;
 }
+
+struct descriptor_t {
+    int number;
+    ~descriptor_t() { ::close(number); }
+};
 
 /** One `read`, retried where a signal we do not stop for came between. */
 std::size_t read_some(int descriptor, char *target, std::size_t capacity, std::string const &path) {
@@ -99,16 +108,46 @@ void check_path(std::string_view path, std::string_view what) {
     if (path.find('\0') != path.npos) fail("{}: the path holds a NUL byte; remove it", what);
 }
 
-std::string read_file(std::string const &path) {
-    int const descriptor = open_to_read(path);
-    struct closer_t {
-        int descriptor;
-        ~closer_t() { ::close(descriptor); }
-    } const closer {descriptor};
+bool is_named(std::string_view path, std::string_view ending) noexcept {
+    if (path.size() < ending.size()) return false;
+    path.remove_prefix(path.size() - ending.size());
+    for (std::size_t i = 0; i < ending.size(); ++i) {
+        char const small = path[i] >= 'A' && path[i] <= 'Z' ? char(path[i] + ('a' - 'A')) : path[i];
+        if (small != ending[i]) return false;
+    }
+    return true;
+}
+
+std::string read_part(std::string const &path, std::uint64_t offset, std::size_t bytes) {
+    descriptor_t const file {open_to_read(path)};
+    std::string part(bytes, '\0');
+    std::size_t done = 0;
+    while (done < bytes) {
+        ssize_t const count = ::pread(file.number, part.data() + done, bytes - done, off_t(offset + done));
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) fail_at(path, 0, "cannot read it, {}; check the path and its permissions", system_reason());
+        if (count == 0) break;
+        done += std::size_t(count);
+    }
+    part.resize(done);
+    return part;
+}
+
+std::string read_head(std::string const &path, std::size_t bytes) {
+    struct stat about = {};
+    if (::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode)) return {};
+    return read_part(path, 0, bytes);
+}
+
+std::string read_file(std::string const &path, std::size_t limit) {
+    descriptor_t const file {open_to_read(path)};
+    int const descriptor = file.number;
     std::string bytes;
     struct stat about = {};
-    if (::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode)) bytes.reserve(std::size_t(about.st_size) + chunk_k);
+    if (::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode))
+        bytes.reserve(std::min(std::size_t(about.st_size), limit) + chunk_k);
     while (true) {
+        if (bytes.size() > limit) fail_at(path, 0, "holds more than {} bytes; such a file is not read", limit);
         std::size_t const before = bytes.size();
         bytes.resize(before + chunk_k);
         std::size_t const count = read_some(descriptor, bytes.data() + before, chunk_k, path);
@@ -133,7 +172,7 @@ void check_writable(std::string const &path) {
 
 line_reader_t::line_reader_t(std::string const &path)
     : path_(shown(path, "stdin")),
-      decompressor_(path.ends_with(".zst") ? std::make_unique<decompressor_t>(path) : nullptr),
+      decompressor_(is_named(path, ".zst") ? std::make_unique<decompressor_t>(path) : nullptr),
       descriptor_(path == "-" ? STDIN_FILENO : open_to_read(path)) {}
 
 line_reader_t::~line_reader_t() {
@@ -249,6 +288,27 @@ void output_file_t::commit() {
         fail_at(path_, 0, "cannot finish writing it, {}; free some space and try again", system_reason());
     temporary_.clear();
     sync_folder(path_);
+}
+
+void remove_leftovers(std::string const &path, std::initializer_list<std::string_view> kinds) {
+    std::filesystem::path const whole = path;
+    std::filesystem::path const folder = whole.has_parent_path() ? whole.parent_path() : ".";
+    std::error_code failed;
+    std::vector<std::filesystem::path> found;
+    for (auto each = std::filesystem::directory_iterator(folder, failed);
+         !failed && each != std::filesystem::directory_iterator(); each.increment(failed)) {
+        std::string const name = each->path().filename().string();
+        for (std::string_view const kind : kinds) {
+            std::string const start = fmt::format("{}.{}.", whole.filename().string(), kind);
+            if (!name.starts_with(start)) continue;
+            pid_t process = 0;
+            char const *const end = name.data() + name.size();
+            auto const [rest, wrong] = std::from_chars(name.data() + start.size(), end, process);
+            bool const ours = wrong == std::errc() && process > 0 && (rest == end || *rest == '.');
+            if (ours && ::kill(process, 0) != 0 && errno == ESRCH) found.push_back(each->path());
+        }
+    }
+    for (std::filesystem::path const &each : found) std::filesystem::remove(each, failed);
 }
 
 temporary_path_t::~temporary_path_t() { ::unlink(path_.c_str()); }

@@ -5,6 +5,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,8 +17,17 @@ namespace uform::tools {
 /** Refuses a path no system call can name; `what` says where it came from. */
 void check_path(std::string_view path, std::string_view what);
 
-/** All bytes of a file. */
-std::string read_file(std::string const &path);
+/** Whether a path ends so, in small letters or in capitals: readers go by a file's name. */
+bool is_named(std::string_view path, std::string_view ending) noexcept;
+
+/** All bytes of a file, which fails where it has more than `limit`. */
+std::string read_file(std::string const &path, std::size_t limit = SIZE_MAX);
+
+/** Bytes of a regular file from `offset` on, fewer at its end. */
+std::string read_part(std::string const &path, std::uint64_t offset, std::size_t bytes);
+
+/** The first `bytes` of a regular file, fewer of a short one; nothing of what can be read only once. */
+std::string read_head(std::string const &path, std::size_t bytes);
 
 /** Gives the standard streams that a shell closed to /dev/null, else the next file opened would get their number, and
  *  messages for stderr would land in it. Reading or writing them still fails. */
@@ -91,6 +101,10 @@ class output_file_t {
     int descriptor_ = -1;
     bool owns_descriptor_ = false;
 };
+
+/** Removes what processes that live no more left beside `path`: `<path>.<kind>.<pid>`, for each kind named, and what
+ *  begins so and goes on after another dot. */
+void remove_leftovers(std::string const &path, std::initializer_list<std::string_view> kinds);
 
 /** A file that is deleted at the end of a scope, if it exists by then. */
 class temporary_path_t {

@@ -14,6 +14,7 @@ struct pace_t {
     double tokens_per_second;
     double operations_per_second; // useful ones
     double share_of_peak;         // zero where the peak is not told
+    std::size_t skipped = 0;      // files
 };
 
 /** The loss, the weighted terms it is the sum of, effective rank, and the pace. */

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <numeric>
 
+#include "support/error.hpp"
 #include "support/material.hpp"
 
 namespace uform::tools {
 
 namespace {
 
+constexpr std::size_t looked_at_k = 16; // files of a source, before a run
 constexpr std::uint64_t choices_stream_k = 0x43484f4943455321u; // any constant: the second stream's key
 
 std::vector<double> weights_of(std::vector<source_t> const &sources) {
@@ -20,7 +22,7 @@ std::vector<double> weights_of(std::vector<source_t> const &sources) {
 }
 
 /** Groups that sources of pairs and choices name: both read one array of them, so they share a count. */
-std::size_t count_groups(mixture_t const &mixture, choices_t const &choices) {
+std::size_t count_groups(mixture_t const &mixture, choice_store_t const &choices) {
     std::size_t count = std::max<std::size_t>(choices.groups_count(), 1);
     for (source_t const &source : mixture.sources)
         count = std::max<std::size_t>(count, std::size_t(source.temperature_group) + 1);
@@ -38,21 +40,41 @@ void keep_share(std::vector<std::size_t> &all, std::size_t rank, std::size_t ran
 
 material_t::material_t(plan_t &plan)
     : mixture_(plan.mixture), with_pairs_(plan.with_pairs()), rank_(plan.rank), ranks_(plan.ranks),
-      pairs_(mixture_, with_pairs_, plan.copies) {
+      pairs_(mixture_, with_pairs_, plan.copies),
+      choices_(mixture_.choices ? mixture_.choices->sources : std::vector<source_t>(), plan.copies) {
     sampler_.emplace(pairs_.source_offsets(), weights_of(mixture_.sources), plan.seed);
-    if (mixture_.choices) {
-        for (source_t const &source : mixture_.choices->sources) {
-            append_choices(source.path, source.temperature_group, choices_);
-            choice_offsets_.push_back(choices_.size());
-        }
-        choice_sampler_.emplace(choice_offsets_, weights_of(mixture_.choices->sources), plan.seed ^ choices_stream_k);
-    }
+    if (mixture_.choices)
+        choice_sampler_.emplace(choices_.source_offsets(), weights_of(mixture_.choices->sources),
+                                plan.seed ^ choices_stream_k);
+    if (plan.has_media())
+        for (std::size_t i = 0; i < mixture_.sources.size(); ++i)
+            media_.emplace_back(mixture_.sources[i].path), check_files(i);
     plan.positives = std::min(pairs_.most_positives(), mixture_.positives);
     plan.negatives = std::min(pairs_.most_negatives(), mixture_.negatives);
     plan.temperature_groups = count_groups(mixture_, choices_);
-    for (std::size_t i = 0; i < choices_.size(); ++i)
-        plan.choices_per_item =
-            std::max(plan.choices_per_item, choices_.legal_offsets[i + 1] - choices_.legal_offsets[i]);
+    plan.choices_per_item = std::max(plan.choices_per_item, choices_.most_legal());
+}
+
+/** Refuses a source none of whose first files are there: their folder is another, as no file alone would end a run. */
+void material_t::check_files(std::size_t source) const {
+    fields_t const &fields = mixture_.sources[source].fields;
+    std::size_t const first = pairs_.source_offsets()[source];
+    std::size_t const count = std::min(looked_at_k, pairs_.source_offsets()[source + 1] - first);
+    corpus_t const corpus = pairs_.load(first, count);
+    for (bool const of_query : {true, false}) {
+        if ((of_query ? fields.query_modality : fields.document_modality) == uform_modality_text_k) continue;
+        if (of_query && !with_pairs_) continue;
+        std::string complaint; // of the first
+        for (std::size_t i = 0; i < count; ++i) try {
+                media_[source].read(of_query ? corpus.query(i) : corpus.document(i));
+                complaint.clear();
+                break;
+            } catch (tool_error_t const &error) {
+                if (complaint.empty()) complaint = error.what();
+            }
+        if (!complaint.empty())
+            fail_at(mixture_.sources[source].path, 0, "none of its first {} files can be read; {}", count, complaint);
+    }
 }
 
 drawn_t material_t::draw(std::uint64_t step) {
@@ -71,10 +93,12 @@ drawn_t material_t::draw(std::uint64_t step) {
 
 batch_t material_t::batch(drawn_t const &drawn) const {
     corpus_t const corpus = pairs_.load(drawn.records);
+    choices_t const choices = choices_.load(drawn.choices);
     drawn_t loaded = drawn;
     std::iota(loaded.records.begin(), loaded.records.end(), std::size_t(0));
-    return with_pairs_ ? make_pairs_batch(mixture_, corpus, choices_, loaded)
-                       : make_texts_batch(mixture_, corpus, choices_, loaded);
+    std::iota(loaded.choices.begin(), loaded.choices.end(), std::size_t(0));
+    return with_pairs_ ? make_pairs_batch(mixture_, corpus, choices, loaded, media_)
+                       : make_texts_batch(mixture_, corpus, choices, loaded, media_);
 }
 
 source_t const &material_t::source(std::size_t index) const noexcept {
@@ -84,9 +108,14 @@ source_t const &material_t::source(std::size_t index) const noexcept {
 
 std::size_t material_t::records_of(std::size_t source) const noexcept {
     std::size_t const pairs = mixture_.sources.size();
-    std::vector<std::size_t> const &offsets = source < pairs ? pairs_.source_offsets() : choice_offsets_;
+    std::vector<std::size_t> const &offsets = source < pairs ? pairs_.source_offsets() : choices_.source_offsets();
     std::size_t const at = source < pairs ? source : source - pairs;
     return offsets[at + 1] - offsets[at];
+}
+
+std::uint64_t material_t::content_of(std::size_t source) const noexcept {
+    std::size_t const pairs = mixture_.sources.size();
+    return source < pairs ? pairs_.content(source) : choices_.content(source - pairs);
 }
 
 drawn_t material_t::part_of(drawn_t const &drawn, std::size_t source) const {
@@ -96,7 +125,7 @@ drawn_t material_t::part_of(drawn_t const &drawn, std::size_t source) const {
     for (std::size_t const record : drawn.records)
         if (source_of(pairs_.source_offsets(), record) == source) part.records.push_back(record);
     for (std::size_t const choice : drawn.choices)
-        if (pairs + source_of(choice_offsets_, choice) == source) part.choices.push_back(choice);
+        if (pairs + source_of(choices_.source_offsets(), choice) == source) part.choices.push_back(choice);
     return part;
 }
 

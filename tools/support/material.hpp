@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "support/batch.hpp"
-#include "support/choices.hpp"
+#include "support/choice_store.hpp"
 #include "support/pair_store.hpp"
 #include "support/plan.hpp"
 #include "support/sampler.hpp"
@@ -32,18 +32,22 @@ class material_t {
     std::size_t sources() const noexcept { return mixture_.sources.size() + choice_sources(); }
     source_t const &source(std::size_t index) const noexcept;
     std::size_t records_of(std::size_t source) const noexcept;
+    /** Equal where all records of a source are, whatever file they came from. */
+    std::uint64_t content_of(std::size_t source) const noexcept;
     /** What of `drawn` is of one source. */
     drawn_t part_of(drawn_t const &drawn, std::size_t source) const;
 
   private:
     std::size_t choice_sources() const noexcept { return mixture_.choices ? mixture_.choices->sources.size() : 0; }
 
+    void check_files(std::size_t source) const;
+
     mixture_t mixture_;
     bool with_pairs_;
     std::size_t rank_, ranks_;
     pair_store_t pairs_;
-    choices_t choices_;
-    std::vector<std::size_t> choice_offsets_ {0}; // [choice sources + 1]
+    std::vector<media_files_t> media_; // of each source of pairs; empty where all are texts
+    choice_store_t choices_;
     std::optional<sampler_t> sampler_;
     std::optional<sampler_t> choice_sampler_;
 };

@@ -3,8 +3,11 @@
  *  @brief Reads a mixture file, one handler for each of its objects.
  */
 #include <filesystem>
+#include <limits>
 
 #include "support/engine.hpp"
+#include "support/files.hpp"
+#include "support/media_files.hpp"
 #include "support/mixture.hpp"
 #include "support/strict_json.hpp"
 
@@ -15,7 +18,35 @@ namespace {
 // An epoch's order is held in memory, weight times records of it: more would not fit, or not even fit an integer.
 constexpr double weight_limit_k = 1000;
 constexpr std::size_t temperature_groups_limit_k = 65536; // of a checkpoint
+constexpr std::size_t context_limit_k = 65536;            // of a model
 constexpr std::size_t documents_limit_k = 1024;           // of one record, either kind, in one step
+
+constexpr std::pair<std::string_view, float uform_masking_t::*> masking_numbers_k[] = {
+    {"token_mask_probability", &uform_masking_t::token_mask_probability},
+    {"token_mean_span", &uform_masking_t::token_mean_span},
+    {"replace_fraction", &uform_masking_t::replace_fraction},
+    {"random_fraction", &uform_masking_t::random_fraction},
+    {"image_mask_ratio", &uform_masking_t::image_mask_ratio},
+    {"video_mask_ratio", &uform_masking_t::video_mask_ratio},
+    {"audio_mask_ratio", &uform_masking_t::audio_mask_ratio},
+    {"text_weight", &uform_masking_t::text_weight},
+    {"image_weight", &uform_masking_t::image_weight},
+    {"video_weight", &uform_masking_t::video_weight},
+    {"audio_weight", &uform_masking_t::audio_weight}};
+
+/** The size that a medium's key names; NULL where there is none. */
+std::size_t *size_named(geometry_t &geometry, std::string_view medium, std::string_view key) noexcept {
+    if (medium == "image")
+        return key == "patch_side" ? &geometry.image.patch_side : key == "channels" ? &geometry.image.channels : nullptr;
+    if (medium == "audio")
+        return key == "chunk_samples" ? &geometry.audio.chunk_samples
+               : key == "sample_rate" ? &geometry.audio.sample_rate
+                                      : nullptr;
+    return key == "patch_side"     ? &geometry.video.patch_side
+           : key == "tube_frames"  ? &geometry.video.tube_frames
+           : key == "frame_stride" ? &geometry.video.frame_stride
+                                   : nullptr;
+}
 
 struct reader_t {
     strict_json_t json;
@@ -23,17 +54,37 @@ struct reader_t {
 
     std::string resolved(json_value_t value) { return (base / json.path(value)).string(); }
 
+    /** A name, which is a text's, or `{"image": name}`, likewise of the other media. */
+    void field(json_value_t value, std::string &name, uform_modality_t &modality) {
+        simdjson::ondemand::json_type type;
+        if (value.type().get(type)) json.refuse("is not well-formed JSON");
+        if (type != simdjson::ondemand::json_type::object) return void(name = json.string(value));
+        json.object(value, [&](std::string_view key, json_value_t inner) {
+            if (modality != uform_modality_text_k) json.refuse("is a second medium of one field; keep one");
+            modality = uform_modality_from_name(view(key));
+            if (modality == uform_modality_unknown_k || modality == uform_modality_text_k) return false;
+            name = json.string(inner);
+            return true;
+        });
+        if (modality == uform_modality_text_k) json.refuse("must name a field, or be like {\"image\": field}");
+    }
+
     fields_t fields(json_value_t value) {
         fields_t found;
         json.object(value, [&](std::string_view key, json_value_t name) {
-            if (key == "query") found.query = json.string(name);
-            else if (key == "document" || key == "text") found.document = json.string(name);
+            if (key == "query") field(name, found.query, found.query_modality);
+            else if (key == "document" || key == "text") field(name, found.document, found.document_modality);
             else if (key == "group") found.group = json.string(name);
             else if (key == "negatives") found.negatives = json.string(name);
             else return false;
             return true;
         });
         return found;
+    }
+
+    /** What the engine holds as a float. */
+    float real(json_value_t value, double at_least) {
+        return float(json.number(value, at_least, std::numeric_limits<float>::max()));
     }
 
     std::size_t count_up_to(json_value_t value, std::size_t at_least, std::size_t limit) {
@@ -55,7 +106,8 @@ struct reader_t {
                 found.temperature_group = std::uint32_t(count_up_to(inner, 0, temperature_groups_limit_k - 1));
             else if (key == "format") {
                 format = json.string(inner);
-                if (format != "jsonl" && format != "parquet") json.refuse("must be \"jsonl\" or \"parquet\"");
+                if (format != "jsonl" && format != "parquet" && format != "shard")
+                    json.refuse("must be \"jsonl\", \"parquet\" or \"shard\"");
             } else if (key == "filter" && of_pairs)
                 json.object(inner, [&](std::string_view field, json_value_t values) {
                     std::string const name(field);
@@ -66,9 +118,11 @@ struct reader_t {
             return true;
         });
         if (found.path.empty()) json.refuse("has a source without a \"path\"; name its file");
-        bool const parquet = found.path.ends_with(".parquet"); // all readers go by the name
-        if (!format.empty() && (format == "parquet") != parquet)
-            json.refuse("has a source whose \"format\" is not that of its name; Parquet ends in .parquet");
+        char const *const named = is_named(found.path, ".parquet") ? "parquet"
+                                  : names_shards(found.path)      ? "shard"
+                                                                  : "jsonl"; // all readers go by the name
+        if (!format.empty() && format != named)
+            json.refuse("has a source whose \"format\" is not that of its name; Parquet ends in .parquet, shards in .tar");
         return found;
     }
 
@@ -77,7 +131,8 @@ struct reader_t {
         json.object(value, [&](std::string_view key, json_value_t inner) {
             if (key == "path") found.path = resolved(inner);
             else if (key == "fields") found.fields = fields(inner);
-            else if (key == "evaluation_bytes") found.evaluation_bytes = json.count(inner, 1);
+            else if (key == "evaluation_bytes")
+                found.evaluation_bytes = count_up_to(inner, 1, context_limit_k);
             else return false;
             return true;
         });
@@ -110,13 +165,20 @@ struct reader_t {
         late_interaction_t found;
         found.weight = 1;
         json.object(value, [&](std::string_view key, json_value_t inner) {
-            if (key == "weight") found.weight = float(json.number(inner, 0));
-            else if (key == "width") found.width = json.count(inner, 8);
-            else if (key == "query_span") found.query_span = json.count(inner, 1);
-            else if (key == "pair_loss") found.pair_loss = pair_loss(inner);
-            else if (key == "inverse_temperature") found.inverse_temperature = float(json.number(inner, 1e-6));
-            else if (key == "bias") found.bias = float(json.number(inner, -1e6));
-            else return false;
+            if (key == "weight")
+                found.weight = real(inner, 0);
+            else if (key == "width")
+                found.width = json.count(inner, 8);
+            else if (key == "query_span")
+                found.query_span = json.count(inner, 1);
+            else if (key == "pair_loss")
+                found.pair_loss = pair_loss(inner);
+            else if (key == "inverse_temperature")
+                found.inverse_temperature = real(inner, 1e-6);
+            else if (key == "bias")
+                found.bias = real(inner, -1e6);
+            else
+                return false;
             return true;
         });
         return found;
@@ -127,14 +189,38 @@ struct reader_t {
         json.object(value, [&](std::string_view key, json_value_t inner) {
             if (key == "sources")
                 json.array(inner, [&](json_value_t each) { found.sources.push_back(source(each, false)); });
-            else if (key == "weight") found.weight = float(json.number(inner, 0));
-            else if (key == "brier_weight") found.brier_weight = float(json.number(inner, 0));
+            else if (key == "weight")
+                found.weight = real(inner, 0);
+            else if (key == "brier_weight")
+                found.brier_weight = real(inner, 0);
             else if (key == "batch_items") found.batch_items = count_up_to(inner, 1, 65536);
-            else if (key == "bytes") found.bytes = json.count(inner, 1);
+            else if (key == "bytes")
+                found.bytes = count_up_to(inner, 1, context_limit_k - 1);
             else return false;
             return true;
         });
         if (found.sources.empty()) json.refuse("comes from choices without \"sources\"; name at least one file");
+        return found;
+    }
+
+    void geometry(std::string_view medium, json_value_t value, geometry_t &geometry) {
+        json.object(value, [&](std::string_view key, json_value_t inner) {
+            std::size_t *const found = size_named(geometry, medium, key);
+            if (found) *found = json.count(inner, 1);
+            return found != nullptr;
+        });
+    }
+
+    uform_masking_t masking(json_value_t value) {
+        uform_masking_t found = {};
+        json.object(value, [&](std::string_view key, json_value_t inner) {
+            for (auto const &[name, number] : masking_numbers_k) {
+                if (key != name) continue;
+                found.*number = float(json.number(inner, 1e-30, name.ends_with("weight") || name.ends_with("span") ? 1e6 : 1));
+                return true;
+            }
+            return false;
+        });
         return found;
     }
 
@@ -152,12 +238,15 @@ struct reader_t {
         else if (key == "sources")
             json.array(value, [&](json_value_t each) { mixture.sources.push_back(source(each, true)); });
         else if (key == "prefixes") prefixes(value, mixture);
-        else if (key == "query_bytes") mixture.query_bytes = json.count(value, 1);
-        else if (key == "document_bytes") mixture.document_bytes = json.count(value, 1);
+        else if (key == "query_bytes")
+            mixture.query_bytes = count_up_to(value, 1, context_limit_k);
+        else if (key == "document_bytes")
+            mixture.document_bytes = count_up_to(value, 1, context_limit_k);
         else if (key == "batch_pairs") mixture.batch_pairs = json.count(value, 1);
         else if (key == "positives") mixture.positives = count_up_to(value, 1, documents_limit_k);
         else if (key == "negatives") mixture.negatives = count_up_to(value, 0, documents_limit_k);
-        else if (key == "context") mixture.context = json.count(value, 1);
+        else if (key == "context")
+            mixture.context = count_up_to(value, 1, context_limit_k);
         else if (key == "validation") mixture.validation = validation(value);
         else return false;
         return true;
@@ -166,19 +255,27 @@ struct reader_t {
     bool loss_key(std::string_view key, json_value_t value, mixture_t &mixture) {
         if (key == "objective") mixture.objective = objective(value);
         else if (key == "pair_loss") mixture.pair_loss = pair_loss(value);
-        else if (key == "inverse_temperature") mixture.inverse_temperature = float(json.number(value, 1e-6));
-        else if (key == "bias") mixture.bias = float(json.number(value, -1e6));
+        else if (key == "inverse_temperature")
+            mixture.inverse_temperature = real(value, 1e-6);
+        else if (key == "bias")
+            mixture.bias = real(value, -1e6);
         else if (key == "symmetric") mixture.symmetric = json.boolean(value);
         else if (key == "ignore_same_group") mixture.ignore_same_group = json.boolean(value);
         else if (key == "ambient") mixture.ambient = ambient(value);
         else if (key == "matryoshka")
             json.array(value, [&](json_value_t each) { mixture.matryoshka.push_back(json.count(each, 8)); });
-        else if (key == "coding_rate_weight") mixture.coding_rate_weight = float(json.number(value, 0));
-        else if (key == "lipschitz_weight") mixture.lipschitz_weight = float(json.number(value, 0));
+        else if (key == "coding_rate_weight")
+            mixture.coding_rate_weight = real(value, 0);
+        else if (key == "lipschitz_weight")
+            mixture.lipschitz_weight = real(value, 0);
         else if (key == "late_interaction") mixture.late_interaction = late_interaction(value);
         else if (key == "choices") mixture.choices = choices(value);
-        else if (key == "learning_rate") mixture.learning_rate = float(json.number(value, 1e-12));
-        else if (key == "min_learning_rate") mixture.min_learning_rate = float(json.number(value, 0));
+        else if (key == "image" || key == "video" || key == "audio") geometry(key, value, mixture.geometry);
+        else if (key == "masking") mixture.masking = masking(value);
+        else if (key == "learning_rate")
+            mixture.learning_rate = real(value, 1e-12);
+        else if (key == "min_learning_rate")
+            mixture.min_learning_rate = real(value, 0);
         else if (key == "warmup_steps") mixture.warmup_steps = json.count(value, 0);
         else return false;
         return true;
@@ -197,6 +294,12 @@ void check_whole(mixture_t const &mixture) {
 }
 
 } // namespace
+
+bool names_medium(mixture_t const &mixture, uform_modality_t modality) noexcept {
+    return std::any_of(mixture.sources.begin(), mixture.sources.end(), [&](source_t const &source) {
+        return source.fields.query_modality == modality || source.fields.document_modality == modality;
+    });
+}
 
 mixture_t read_mixture(std::string const &path, std::string const &base) {
     std::filesystem::path const own = std::filesystem::path(path).parent_path();

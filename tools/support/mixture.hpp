@@ -19,10 +19,13 @@ namespace uform::tools {
 /** Which pairs that no edge names repel: those between the two sides, those within a side as well, or none. */
 enum class ambient_t { across_k, all_k, none_k };
 
-/** Names of the fields of a record. */
+/** Names of the fields of a record. What is no text is a file: a path from the source's folder on, or a member of its
+ *  shard; `unknown` leaves which medium to its content. */
 struct fields_t {
     std::string query = "query";
     std::string document = "document";
+    uform_modality_t query_modality = uform_modality_text_k;
+    uform_modality_t document_modality = uform_modality_text_k; // of negatives as well
     std::optional<std::string> group;     // where not named, "group" is read if it is there
     std::optional<std::string> negatives; // likewise
 };
@@ -53,6 +56,14 @@ struct choices_term_t {
     float brier_weight = 0;
     std::size_t batch_items = 32;
     std::size_t bytes = 128; // longer texts are cut here
+};
+
+/** How media become tokens; a zero is the default of the C ABI, but for `patch_side` and `chunk_samples`, where a source
+ *  that names the medium makes it 16 pixels or 320 samples. */
+struct geometry_t {
+    uform_image_shape_t image = {};
+    uform_video_shape_t video = {};
+    uform_audio_shape_t audio = {};
 };
 
 /** Held-out pairs. */
@@ -86,11 +97,16 @@ struct mixture_t {
     float lipschitz_weight = 0;
     late_interaction_t late_interaction;
     std::optional<choices_term_t> choices;
+    geometry_t geometry;
+    uform_masking_t masking = {};
     std::optional<float> learning_rate;
     std::optional<float> min_learning_rate;
     std::optional<std::size_t> warmup_steps;
     std::optional<validation_t> validation;
 };
+
+/** Whether a source has files of a modality. */
+bool names_medium(mixture_t const &mixture, uform_modality_t modality) noexcept;
 
 /** Reads a mixture; relative paths in it start at `base`, or where that is empty at the mixture's own folder. */
 mixture_t read_mixture(std::string const &path, std::string const &base);

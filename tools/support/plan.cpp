@@ -16,7 +16,9 @@ namespace uform::tools {
 namespace {
 
 /** Rows of the tiers, and of the small models that a laptop trains. */
-constexpr std::size_t context_k = 4096, small_context_k = 512, small_hidden_k = 256;
+constexpr std::size_t context_k = 4096, small_context_k = 512, media_context_k = 1024, small_hidden_k = 256;
+// The most that one file becomes.
+constexpr std::size_t image_tokens_k = 512, video_tokens_k = 1024, audio_tokens_k = 512;
 constexpr std::size_t matryoshka_widths_k[] = {64, 128, 256, 512, 1024};
 // A zeroed field of the C ABI means its default; this is how to say zero where the default is another value.
 constexpr float nearly_zero_k = 1e-30f;
@@ -72,6 +74,44 @@ void choose_terms(training_options_t const &options, mixture_t &mixture) {
     if (mixture.choices->weight == 0) mixture.choices.reset();
 }
 
+/** A flag over the mixture, the mixture over the checkpoint gone on from, that over `otherwise`. */
+void choose_size(std::size_t asked, std::optional<checkpoint_header_t> const &before, char const *key,
+                 std::size_t otherwise, std::size_t &size) {
+    if (asked) size = asked;
+    if (!size && before && before->metadata.contains(key)) size = std::size_t(before->number(key));
+    if (!size) size = otherwise;
+}
+
+/** Entries of the media that the mixture, a flag or the checkpoint names; all others stay out. */
+void choose_media(geometry_t const &asked, std::optional<checkpoint_header_t> const &before, mixture_t &mixture) {
+    constexpr std::size_t patch_side_k = 16, chunk_samples_k = 320; // 20 ms
+    geometry_t &geometry = mixture.geometry;
+    auto const default_of = [&](uform_modality_t modality, std::size_t size) {
+        return names_medium(mixture, modality) ? size : std::size_t(0);
+    };
+    choose_size(asked.image.patch_side, before, "image.patch_side", default_of(uform_modality_image_k, patch_side_k),
+                geometry.image.patch_side);
+    choose_size(asked.image.channels, before, "image.channels", 0, geometry.image.channels);
+    choose_size(asked.video.patch_side, before, "video.patch_side", default_of(uform_modality_video_k, patch_side_k),
+                geometry.video.patch_side);
+    choose_size(asked.video.tube_frames, before, "video.tube_frames", 0, geometry.video.tube_frames);
+    choose_size(asked.video.frame_stride, before, "video.frame_stride", 0, geometry.video.frame_stride);
+    choose_size(asked.audio.chunk_samples, before, "audio.chunk_samples",
+                default_of(uform_modality_audio_k, chunk_samples_k), geometry.audio.chunk_samples);
+    choose_size(asked.audio.sample_rate, before, "audio.sample_rate", 0, geometry.audio.sample_rate);
+    if (!geometry.image.patch_side) geometry.image = {};
+    if (!geometry.video.patch_side) geometry.video = {};
+    if (!geometry.audio.chunk_samples) geometry.audio = {};
+}
+
+void choose_weights(training_options_t const &options, uform_masking_t &masking) {
+    auto const choose = [](std::optional<float> asked, float &weight) {
+        if (asked) weight = *asked == 0 ? nearly_zero_k : *asked;
+    };
+    choose(options.text_weight, masking.text_weight), choose(options.image_weight, masking.image_weight);
+    choose(options.video_weight, masking.video_weight), choose(options.audio_weight, masking.audio_weight);
+}
+
 /** A width between two tiers takes the rate of the wider one. */
 float rate_of_tier(std::size_t hidden, std::size_t depth) {
     for (tier_t const &tier : tiers_k)
@@ -107,7 +147,7 @@ plan_t make_plan(training_options_t const &options) {
     plan_t plan;
     plan.initial = options.initial;
     // On a disk that hosts share, processes of two may have one number.
-    plan.copies = fmt::format("{}.unpacked.{}.{}", options.output, options.rank, ::getpid());
+    plan.copies = fmt::format("{}.unpacked.{}.{}", options.output, ::getpid(), options.rank);
     plan.rank = options.rank, plan.ranks = options.ranks;
     if (!options.resume.empty()) plan.resume = link_target(options.resume); // the moments are beside the file itself
     std::string const &earlier = options.resume.empty() ? options.initial : options.resume;
@@ -119,6 +159,8 @@ plan_t make_plan(training_options_t const &options) {
     if (trains && options.mixture.empty()) fail_usage("what to train on is missing; give --mixture");
     if (!options.mixture.empty()) plan.mixture = read_mixture(options.mixture, options.data);
     choose_terms(options, plan.mixture);
+    choose_media(options.geometry, before, plan.mixture);
+    choose_weights(options, plan.mixture.masking);
     plan.mixture.batch_pairs = options.batch_pairs.value_or(plan.mixture.batch_pairs);
     if (plan.mixture.batch_pairs == 0) fail_usage("--batch-pairs: must be at least 1");
     if (plan.mixture.batch_pairs > batch_pairs_limit_k)
@@ -132,7 +174,10 @@ plan_t make_plan(training_options_t const &options) {
     std::size_t const evaluation = plan.mixture.validation ? plan.mixture.validation->evaluation_bytes : 0;
     std::size_t const chooser = plan.mixture.choices ? plan.mixture.choices->bytes + 1 : 0; // with its MASK
     plan.context = plan.mixture.context.value_or(
-        std::max({plan.hidden > small_hidden_k ? context_k : small_context_k, plan.mixture.query_bytes,
+        std::max({plan.has_media()                ? media_context_k
+                  : plan.hidden > small_hidden_k ? context_k
+                                                 : small_context_k,
+                  plan.mixture.query_bytes,
                   plan.mixture.document_bytes, evaluation, chooser}));
     plan.matryoshka = plan.mixture.matryoshka.empty() ? widths_of(plan.hidden) : plan.mixture.matryoshka;
     return plan;
@@ -148,6 +193,21 @@ double plan_t::operations(std::size_t tokens, double squared_lengths) const noex
     return 3 * (2 * weights * double(tokens) + 4 * squared_lengths * double(hidden) * double(depth));
 }
 
+bool plan_t::has_media() const noexcept {
+    geometry_t const &geometry = mixture.geometry;
+    return geometry.image.patch_side || geometry.video.patch_side || geometry.audio.chunk_samples;
+}
+
+/** Items of a step that may be files. */
+std::size_t plan_t::file_items() const noexcept {
+    bool queries = false, documents = false;
+    for (source_t const &source : mixture.sources)
+        queries |= source.fields.query_modality != uform_modality_text_k,
+            documents |= source.fields.document_modality != uform_modality_text_k;
+    return mixture.batch_pairs *
+           (with_pairs() ? std::size_t(queries) + (documents ? positives + negatives : 0) : std::size_t(documents));
+}
+
 std::size_t plan_t::items() const noexcept {
     std::size_t const each = with_pairs() ? 1 + positives + negatives : 1;
     return mixture.batch_pairs * each + (with_choices() ? mixture.choices->batch_items : 0);
@@ -155,13 +215,23 @@ std::size_t plan_t::items() const noexcept {
 
 uform_batch_shape_t plan_t::batch_shape() const noexcept {
     uform_batch_shape_t shape = {};
-    std::size_t const longest = std::max({mixture.document_bytes, with_pairs() ? mixture.query_bytes : 1,
-                                          with_choices() ? mixture.choices->bytes + 1 : 1});
-    // First fit opens a row only when every other holds at least `per_row` items, as none is longer than `longest`.
-    std::size_t const per_row = std::max<std::size_t>(context / longest, 1);
+    shape.image = mixture.geometry.image, shape.video = mixture.geometry.video, shape.audio = mixture.geometry.audio;
+    std::size_t const text = std::max({mixture.document_bytes, with_pairs() ? mixture.query_bytes : 1,
+                                       with_choices() ? mixture.choices->bytes + 1 : 1});
+    std::size_t const file = std::max({std::size_t(1), shape.image.patch_side ? image_tokens_k : 1,
+                                       shape.video.patch_side ? video_tokens_k : 1,
+                                       shape.audio.chunk_samples ? audio_tokens_k : 1});
+    // First fit opens a row only when every other holds at least as many items, as none is longer; so it does for those
+    // of each kind.
+    auto const rows_for = [&](std::size_t count, std::size_t longest) {
+        std::size_t const per_row = std::max<std::size_t>(context / longest, 1);
+        return (count + per_row - 1) / per_row;
+    };
+    std::size_t const files = file_items();
     shape.max_columns_per_row = context;
     shape.max_segments_per_device = items();
-    shape.max_rows_per_device = (items() + per_row - 1) / per_row;
+    shape.max_rows_per_device =
+        files == items() ? rows_for(files, file) : rows_for(files, file) + rows_for(items(), text);
     shape.max_choices_per_item = with_choices() ? choices_per_item : 0;
     return shape;
 }

@@ -47,6 +47,8 @@ struct training_options_t {
     std::optional<float> late_interaction_weight;
     std::optional<std::size_t> late_interaction_width;
     std::string late_interaction_loss;
+    geometry_t geometry;                                // sizes that are not zero win over the mixture's
+    std::optional<float> text_weight, image_weight, video_weight, audio_weight; // of what is hidden
     std::optional<std::uint64_t> seed;
     std::size_t threads = 0;
     std::string cpu_class;
@@ -62,7 +64,7 @@ struct training_options_t {
     std::size_t rank = 0;
     std::size_t ranks = 1;
     std::size_t deadline = 600; // seconds
-    double peak = 0;            // of the processors together, in TFLOP/s; zero: not told
+    std::optional<double> peak; // of the processors together, in TFLOP/s; measured where it is not told
 };
 
 /** What a run is. */
@@ -88,9 +90,13 @@ struct plan_t {
     std::size_t choices_per_item = 1;
     std::size_t temperature_groups = 1;
 
+    /** Whether a step may have a file. */
+    bool has_media() const noexcept;
     bool with_choices() const noexcept { return mixture.choices && mixture.choices->weight > 0; }
     bool with_pairs() const noexcept { return objective != uform_objective_masked_k; }
     std::size_t items() const noexcept;
+    std::size_t file_items() const noexcept;
+    /** Without entries and reconstruction heads of media. */
     std::size_t parameters() const noexcept;
     /** Useful operations of a step, as bench/README.md counts them: products of block weights and attention, forward and
      *  twice that backward; what is computed again is not counted. */

@@ -23,11 +23,14 @@ std::uint64_t hashed(std::string_view text) noexcept {
 
 } // namespace
 
-std::vector<std::string> columns_of(source_t const &source) {
+std::vector<column_t> columns_of(source_t const &source) {
     fields_t const &fields = source.fields;
-    std::vector<std::string> columns = {fields.query, fields.document, fields.group.value_or("group"),
-                                        fields.negatives.value_or("negatives")};
-    for (auto const &[field, allowed] : source.filter) columns.push_back(field);
+    std::vector<column_t> columns = {{fields.query, fields.query_modality != uform_modality_text_k},
+                                     {fields.document, fields.document_modality != uform_modality_text_k},
+                                     {fields.group.value_or("group")},
+                                     {fields.negatives.value_or("negatives"),
+                                      fields.document_modality != uform_modality_text_k}};
+    for (auto const &[field, allowed] : source.filter) columns.push_back({field});
     return columns;
 }
 
@@ -64,7 +67,8 @@ bool record_parser_t::passes(simdjson::dom::object record) const {
 
 std::uint64_t record_parser_t::group(simdjson::dom::object record, std::size_t number) const {
     simdjson::dom::element value;
-    if (!record[source_.fields.group.value_or("group")].get(value)) return hashed(simdjson::minify(value));
+    bool const there = !record[source_.fields.group.value_or("group")].get(value) && !value.is_null();
+    if (there) return hashed(simdjson::minify(value));
     if (source_.fields.group) refuse("the record lacks \"{}\"; name another group field", *source_.fields.group);
     return hashed(fmt::format("record {}", number)); // no JSON value reads so
 }
@@ -93,7 +97,7 @@ void record_parser_t::read_positives(simdjson::dom::object record) {
 void record_parser_t::read_negatives(simdjson::dom::object record) {
     std::string const field = source_.fields.negatives.value_or("negatives");
     simdjson::dom::element value;
-    if (!record[field].get(value)) return texts(value, field, record_.negatives);
+    if (!record[field].get(value) && !value.is_null()) return texts(value, field, record_.negatives);
     if (source_.fields.negatives) refuse("the record lacks \"{}\"; name another field of negatives", field);
 }
 
@@ -104,6 +108,7 @@ bool record_parser_t::parse(std::string const &json, std::size_t line, std::size
     simdjson::dom::object record;
     auto const failed = parser_.parse(json).get(record);
     if (failed == simdjson::UTF8_ERROR) refuse("the line is not UTF-8; re-encode the file");
+    if (failed == simdjson::NUMBER_ERROR) refuse("the line holds a number beyond 64 bits; write it as a string");
     if (failed) refuse("the line is not a JSON object; correct or remove it");
     if (!passes(record)) return false;
     if (with_queries_) record_.query = text(record, source_.fields.query);

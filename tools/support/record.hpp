@@ -13,11 +13,12 @@
 #include <simdjson.h>
 
 #include "support/mixture.hpp"
+#include "support/shard_rows.hpp"
 
 namespace uform::tools {
 
-/** Names of all fields that a source's records may have and that are read. */
-std::vector<std::string> columns_of(source_t const &source);
+/** All fields that a source's records may have and that are read. */
+std::vector<column_t> columns_of(source_t const &source);
 
 /** Whether records may have empty queries: late interaction scores their bytes. */
 bool allows_empty_queries(mixture_t const &mixture) noexcept;

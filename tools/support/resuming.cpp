@@ -48,6 +48,18 @@ bool has_moments(std::string const &checkpoint, std::uint64_t step) {
                       failed);
 }
 
+bool names_moments_of(std::string const &checkpoint, std::string const &file) {
+    fs::path const own(checkpoint), other(file);
+    std::error_code failed;
+    fs::path const folder = own.has_parent_path() ? own.parent_path() : ".";
+    fs::path const other_folder = other.has_parent_path() ? other.parent_path() : ".";
+    if (file.empty() || (folder != other_folder && !fs::equivalent(folder, other_folder, failed))) return false;
+    std::string const start = own.stem().string() + ".", name = other.filename().string();
+    if (!name.starts_with(start)) return false;
+    std::size_t const digits = name.find_first_not_of("0123456789", start.size());
+    return digits != start.size() && digits != name.npos && name.substr(digits) == ".optimizer.safetensors";
+}
+
 void cut_log(std::string const &path, std::uint64_t step) {
     std::error_code failed;
     if (path.empty() || path == "-" || !fs::is_regular_file(path, failed)) return;

@@ -22,6 +22,9 @@ std::string find_checkpoint(std::string const &output);
 /** Whether the optimizer's moments of that step lie beside a checkpoint. */
 bool has_moments(std::string const &checkpoint, std::uint64_t step);
 
+/** Whether a file is named as the moments are that a save of some step leaves beside a checkpoint. */
+bool names_moments_of(std::string const &checkpoint, std::string const &file);
+
 /** Takes out of a log what came after `step`, which a resumed run is about to do again, and a line cut short. */
 void cut_log(std::string const &path, std::uint64_t step);
 

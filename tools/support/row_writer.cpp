@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -68,6 +69,10 @@ void append_number(std::string &text, char const *row, std::size_t column, uform
     }
 }
 
+std::string_view bytes_of(std::vector<std::uint64_t> const &values) noexcept {
+    return {reinterpret_cast<char const *>(values.data()), values.size() * sizeof(std::uint64_t)};
+}
+
 void append_row(std::string &text, char const *row, row_layout_t const &layout) {
     text += '[';
     for (std::size_t column = 0; column < layout.columns; ++column) {
@@ -78,6 +83,10 @@ void append_row(std::string &text, char const *row, row_layout_t const &layout) 
 }
 
 } // namespace
+
+std::string as_json(std::string_view text) {
+    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
 
 row_writer_t::row_writer_t(std::string const &path, output_format_t format, row_layout_t layout)
     : file_(path), format_(format), layout_(std::move(layout)) {
@@ -97,10 +106,13 @@ std::string row_writer_t::header() const {
     json[layout_.name] = {{"dtype", safetensors_type(layout_.scalar)},
                           {"shape", {rows_, layout_.columns}},
                           {"data_offsets", {std::uint64_t(0), bytes}}};
-    if (layout_.per_token)
-        json["offsets"] = {{"dtype", "U64"},
-                           {"shape", {offsets_.size()}},
-                           {"data_offsets", {bytes, bytes + offsets_.size() * sizeof(std::uint64_t)}}};
+    std::uint64_t end = bytes;
+    auto const add = [&](char const *name, std::vector<std::uint64_t> const &values) {
+        std::uint64_t const begin = std::exchange(end, end + values.size() * sizeof(std::uint64_t));
+        json[name] = {{"dtype", "U64"}, {"shape", {values.size()}}, {"data_offsets", {begin, end}}};
+    };
+    if (layout_.per_token) add("offsets", offsets_);
+    if (layout_.of_files) add("index", indices_);
     std::string text = json.dump();
     text.resize(safetensors_header_k - 8, ' ');
     std::string prefix;
@@ -108,11 +120,15 @@ std::string row_writer_t::header() const {
     return prefix + text;
 }
 
-void row_writer_t::append_jsonl(uform_rows_tape_t const &rows, std::size_t items) {
+void row_writer_t::append_jsonl(uform_rows_tape_t const &rows, std::size_t first,
+                                std::span<row_origin_t const> origins) {
     char const *const data = static_cast<char const *>(rows.data);
     std::string text;
-    for (std::size_t item = 0; item < items; ++item) {
-        text = fmt::format("{{\"index\":{},\"{}\":", items_ + item, layout_.name);
+    for (std::size_t i = 0; i < origins.size(); ++i) {
+        std::size_t const item = first + i;
+        text = fmt::format("{{\"index\":{},", origins[i].index);
+        if (layout_.of_files) text += fmt::format("\"input\":{},", as_json(origins[i].input));
+        text += fmt::format("\"{}\":", layout_.name);
         if (!layout_.per_token) append_row(text, data + item * rows.stride, layout_);
         else {
             text += '[';
@@ -126,29 +142,35 @@ void row_writer_t::append_jsonl(uform_rows_tape_t const &rows, std::size_t items
     }
 }
 
-void row_writer_t::append_binary(uform_rows_tape_t const &rows) {
+void row_writer_t::append_binary(uform_rows_tape_t const &rows, std::size_t begin, std::size_t end) {
     std::size_t const bytes = layout_.columns * uform_scalar_bytes(layout_.scalar);
-    for (std::size_t row = 0; row < rows.count; ++row) {
+    for (std::size_t row = begin; row < end; ++row) {
         std::string_view const packed(static_cast<char const *>(rows.data) + row * rows.stride, bytes);
         if (file_.seekable()) file_.write(packed);
         else kept_ += packed;
     }
 }
 
-void row_writer_t::append(uform_rows_tape_t const &rows, std::size_t items) {
-    if (format_ == output_format_t::jsonl_k) append_jsonl(rows, items);
-    else append_binary(rows);
+void row_writer_t::append(uform_rows_tape_t const &rows, std::size_t first, std::span<row_origin_t const> origins) {
+    std::size_t const items = origins.size();
+    std::size_t const begin = layout_.per_token ? rows.offsets[first] : first;
+    std::size_t const end = layout_.per_token ? rows.offsets[first + items] : first + items;
+    if (format_ == output_format_t::jsonl_k) append_jsonl(rows, first, origins);
+    else append_binary(rows, begin, end);
     if (layout_.per_token && format_ == output_format_t::safetensors_k)
-        for (std::size_t item = 1; item <= items; ++item) offsets_.push_back(rows_ + rows.offsets[item]);
+        for (std::size_t item = 1; item <= items; ++item)
+            offsets_.push_back(rows_ + rows.offsets[first + item] - begin);
+    if (layout_.of_files && format_ == output_format_t::safetensors_k)
+        for (row_origin_t const &origin : origins) indices_.push_back(origin.index);
     if (format_ == output_format_t::jsonl_k && !file_.seekable()) file_.flush(); // a reader may wait for it
-    items_ += items, rows_ += rows.count;
+    items_ += items, rows_ += end - begin;
 }
 
 void row_writer_t::finish() {
     if (format_ != output_format_t::jsonl_k) {
         if (!file_.seekable()) file_.write(header()), file_.write(kept_);
-        if (layout_.per_token)
-            file_.write({reinterpret_cast<char const *>(offsets_.data()), offsets_.size() * sizeof(std::uint64_t)});
+        if (layout_.per_token) file_.write(bytes_of(offsets_));
+        file_.write(bytes_of(indices_));
         if (file_.seekable()) file_.write_at(0, header());
     }
     file_.commit();

@@ -11,6 +11,7 @@
 #include "support/error.hpp"
 #include "support/files.hpp"
 #include "support/interrupt.hpp"
+#include "support/media_files.hpp"
 #include "support/stored_lines.hpp"
 
 namespace uform::tools {
@@ -21,8 +22,8 @@ constexpr std::size_t chunk_k = std::size_t {1} << 20;
 
 bool lies_plain(std::string const &path) {
     struct stat about = {};
-    return !path.ends_with(".zst") && !path.ends_with(".parquet") && ::stat(path.c_str(), &about) == 0 &&
-           S_ISREG(about.st_mode);
+    return !is_named(path, ".zst") && !is_named(path, ".parquet") && !names_shards(path) &&
+           ::stat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode);
 }
 
 } // namespace
@@ -67,8 +68,8 @@ void stored_lines_t::flush() {
             continue;
         }
         if (count < 0)
-            fail_at(path_, 0, "cannot be unpacked beside the output, {}; free some space and try again",
-                    system_reason());
+            fail_at(path_, 0, "cannot be unpacked to {}, {}; free some space and try again",
+                    copy_path_, system_reason());
         left.remove_prefix(std::size_t(count));
     }
     pending_.clear();

@@ -10,7 +10,18 @@
 
 namespace uform::tools {
 
-strict_json_t::strict_json_t(std::string const &path) : path_(path), text_(read_file(path)), at_(text_.data()) {
+namespace {
+
+/** Without the mark that some editors begin a file in UTF-8 with. */
+std::string read_unmarked(std::string const &path) {
+    std::string text = read_file(path);
+    if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
+    return text;
+}
+
+} // namespace
+
+strict_json_t::strict_json_t(std::string const &path) : path_(path), text_(read_unmarked(path)), at_(text_.data()) {
     if (text_.size() == 0) fail_at(path_, 1, "is empty; write one JSON object");
     auto const failed = parser_.iterate(text_).get(document_);
     if (failed == simdjson::UTF8_ERROR) fail_at(path_, 0, "is not UTF-8; save it as UTF-8");

@@ -20,6 +20,7 @@ class text_batch_t {
     void add(std::string_view text);
     void clear() noexcept { bytes_.clear(), offsets_.resize(1); }
     std::size_t count() const noexcept { return offsets_.size() - 1; }
+    std::size_t limit() const noexcept { return limit_; }
     std::size_t truncated() const noexcept { return truncated_; } // over all batches
     uform_tape_view_t tape() const noexcept { return {bytes_.data(), offsets_.data(), uform_scalar_u8_k}; }
 
@@ -48,6 +49,8 @@ class text_encoder_t {
     text_encoder_t(std::string const &checkpoint, model_t model, executor_t const &executor);
 
     uform_model_description_t const &description() const noexcept { return description_; }
+    model_t const &model() const noexcept { return model_; }
+    std::string const &checkpoint() const noexcept { return checkpoint_; }
     encoded_t encode(text_batch_t const &batch, surface_t surface, std::size_t dimensions, uform_scalar_t scalar);
 
   private:

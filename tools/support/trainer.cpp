@@ -2,6 +2,8 @@
  *  @file trainer.cpp
  *  @brief Fills the argument structs of training.
  */
+#include <cstdint>
+
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 #include "support/trainer.hpp"
@@ -16,7 +18,7 @@ trainer_t make_trainer(plan_t const &plan, executor_t const &executor, mesh_t co
     call.resume = view(plan.resume), call.initial = view(plan.initial);
     call.depth = plan.depth, call.hidden = plan.hidden, call.seed = plan.seed;
     call.batch = plan.batch_shape(), call.objective = plan.objective;
-    call.contrastive = plan.contrastive(), call.schedule = plan.schedule(steps);
+    call.masking = plan.mixture.masking, call.contrastive = plan.contrastive(), call.schedule = plan.schedule(steps);
     call.late_interaction = plan.late_interaction(), call.choices = plan.choices();
     call.regularizers.coding_rate_weight = plan.mixture.coding_rate_weight;
     call.regularizers.lipschitz_weight = plan.mixture.lipschitz_weight;
@@ -46,7 +48,14 @@ uform_trainer_step_stats_t step_trainer(trainer_t const &trainer, executor_t con
 }
 
 bool is_non_finite(uform_outcome_t const &outcome) noexcept {
-    return uform_outcome_status(&outcome) == uform_status_malformed_k;
+    return uform_outcome_status(&outcome) == uform_status_malformed_k && outcome.item == SIZE_MAX;
+}
+
+batch_file_t const *refused_file(uform_outcome_t const &outcome, batch_t const &batch) noexcept {
+    uform_status_t const status = uform_outcome_status(&outcome);
+    if (status == uform_status_success_k || status == uform_status_out_of_memory_k) return nullptr;
+    auto const found = batch.files.find(outcome.item);
+    return found == batch.files.end() ? nullptr : &found->second;
 }
 
 void save_trainer(trainer_t const &trainer, executor_t const &executor, std::string const &path, bool optimizer) {

@@ -32,7 +32,7 @@ struct rendezvous_options_t {
     std::string_view fields; // of `fields_t`, the job first: what all must agree on
     std::span<std::byte const> address;
     std::size_t deadline_milliseconds = 60000;
-    uform_progress_t progress {}; // counts processes that joined, this one included
+    uform_progress_t progress {}; // counts processes that joined, this one included; asked at every look
 };
 
 class rendezvous_t {
@@ -70,6 +70,7 @@ class rendezvous_t {
 
     failure_t prepare(rendezvous_options_t const &options) noexcept;
     failure_t meet() noexcept;
+    bool tell(std::size_t &reported) const noexcept;
     failure_t publish(std::string_view refusal) noexcept;
     failure_t look() noexcept;
     failure_t look_at_own() noexcept;

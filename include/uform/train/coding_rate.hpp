@@ -5,7 +5,7 @@
  *  Yu et al. 2020 (maximal coding rate reduction): rows that spread over more directions cost more nats to code, so the
  *  negated rate keeps embeddings from collapsing. With c = d / (N e^2), M = I + c Z^T Z = U^T U by Cholesky, the loss
  *  is
- *  -weight sum log U_kk and d_Z = -weight c Z M^-1, by substitution through U for eight rows at a time. M's eigenvalues
+ *  -weight sum log U_kk and d_Z = -weight c Z M^-1, by substitution through U for 32 rows at a time. M's eigenvalues
  *  lie in [1, 1 + d / e^2], so float32 serves. Transposes are not conjugates: complex step runs through it.
  */
 #pragma once
@@ -23,7 +23,7 @@ namespace cholesky {
 
 inline constexpr std::size_t panel_k = 32;  // rows factored before the rest is updated by a product
 inline constexpr std::size_t rows_grain_k = 16;
-inline constexpr std::size_t sides_k = 8; // right-hand sides solved together
+inline constexpr std::size_t sides_k = 32; // right-hand sides solved together
 
 /** m [n, n], its upper triangle read: U in the upper triangle, the lower one left undefined. */
 template <typename scalar_>
@@ -49,37 +49,75 @@ void factor(lane_t &lane, std::size_t n, scalar_ *m) noexcept {
     }
 }
 
-/** x [n, sides], in place: x becomes M^-1 x where M = U^T U. */
+/** x [n, sides], in place: x becomes M^-1 x where M = U^T U. A panel is solved row by row, the rest by products. */
 template <typename scalar_>
 void solve(std::size_t n, scalar_ const *u, scalar_ *x) noexcept {
-    for (std::size_t k = 0; k < n; ++k) {
-        scalar_ const inverse = scalar_(1) / u[k * n + k];
-        scalar_ y[sides_k];
-        for (std::size_t s = 0; s < sides_k; ++s) y[s] = x[k * sides_k + s] *= inverse;
-        for (std::size_t j = k + 1; j < n; ++j)
-            for (std::size_t s = 0; s < sides_k; ++s) x[j * sides_k + s] -= u[k * n + j] * y[s];
+    for (std::size_t start = 0; start < n; start += panel_k) {
+        std::size_t const end = std::min(n, start + panel_k);
+        for (std::size_t k = start; k < end; ++k) {
+            scalar_ const inverse = scalar_(1) / u[k * n + k];
+            scalar_ y[sides_k];
+            for (std::size_t s = 0; s < sides_k; ++s) y[s] = x[k * sides_k + s] *= inverse;
+            for (std::size_t j = k + 1; j < end; ++j)
+                for (std::size_t s = 0; s < sides_k; ++s) x[j * sides_k + s] -= u[k * n + j] * y[s];
+        }
+        product_sum(product_t<scalar_> {n - end,
+                                        sides_k,
+                                        end - start,
+                                        {u + start * n + end, 1, n},
+                                        x + start * sides_k,
+                                        sides_k,
+                                        scalar_(-1),
+                                        x + end * sides_k,
+                                        sides_k});
     }
-    for (std::size_t k = n; k-- > 0;) {
-        scalar_ const inverse = scalar_(1) / u[k * n + k];
-        scalar_ y[sides_k];
-        for (std::size_t s = 0; s < sides_k; ++s) y[s] = x[k * sides_k + s];
-        for (std::size_t j = k + 1; j < n; ++j)
-            for (std::size_t s = 0; s < sides_k; ++s) y[s] -= u[k * n + j] * x[j * sides_k + s];
-        for (std::size_t s = 0; s < sides_k; ++s) x[k * sides_k + s] = y[s] * inverse;
+    for (std::size_t end = n; end > 0;) {
+        std::size_t const start = (end - 1) / panel_k * panel_k;
+        product_sum(product_t<scalar_> {end - start,
+                                        sides_k,
+                                        n - end,
+                                        {u + start * n + end, n, 1},
+                                        x + end * sides_k,
+                                        sides_k,
+                                        scalar_(-1),
+                                        x + start * sides_k,
+                                        sides_k});
+        for (std::size_t k = end; k-- > start;) {
+            scalar_ const inverse = scalar_(1) / u[k * n + k];
+            scalar_ y[sides_k];
+            for (std::size_t s = 0; s < sides_k; ++s) y[s] = x[k * sides_k + s];
+            for (std::size_t j = k + 1; j < end; ++j)
+                for (std::size_t s = 0; s < sides_k; ++s) y[s] -= u[k * n + j] * x[j * sides_k + s];
+            for (std::size_t s = 0; s < sides_k; ++s) x[k * sides_k + s] = y[s] * inverse;
+        }
+        end = start;
     }
 }
 
 } // namespace cholesky
 
-/** m [hidden, hidden] = diagonal I + factor Z^T Z, z [items, hidden]. */
+/** The upper triangle of m [hidden, hidden] = diagonal I + factor Z^T Z, z [items, hidden]; below it there are zeros. */
 template <typename scalar_>
 void gram(lane_t &lane, std::size_t items, std::size_t hidden, scalar_ const *z, scalar_ diagonal, scalar_ factor,
           scalar_ *m) noexcept {
     lane.rows(hidden, cholesky::rows_grain_k, [=](std::size_t first, std::size_t last, lane_t &) noexcept {
         for (std::size_t i = first * hidden; i < last * hidden; ++i) m[i] = 0;
-        for (std::size_t i = first; i < last; ++i) m[i * hidden + i] = diagonal;
-        product_sum(product_t<scalar_> {last - first, hidden, items, {z + first, 1, hidden}, z, hidden, factor,
-                                        m + first * hidden, hidden});
+        for (std::size_t row = first; row < last; row += cholesky::rows_grain_k) {
+            std::size_t const count = std::min(cholesky::rows_grain_k, last - row);
+            product_sum(product_t<scalar_> {count,
+                                            hidden - row,
+                                            items,
+                                            {z + row, 1, hidden},
+                                            z + row,
+                                            hidden,
+                                            factor,
+                                            m + row * hidden + row,
+                                            hidden});
+            for (std::size_t i = row; i < row + count; ++i) {
+                for (std::size_t j = row; j < i; ++j) m[i * hidden + j] = 0;
+                m[i * hidden + i] += diagonal;
+            }
+        }
     });
 }
 
@@ -144,9 +182,10 @@ scalar_ effective_rank(lane_t &lane, std::size_t items, std::size_t hidden, scal
     if (items == 0 || lane.failed()) return 0;
     normalize_rows_to(items, hidden, hidden, embeddings, z, norms);
     gram(lane, items, hidden, z, scalar_(0), scalar_(1) / scalar_(items), m);
-    scalar_ trace = 0;
-    for (std::size_t k = 0; k < hidden; ++k) trace += m[k * hidden + k];
-    scalar_ const squares = dot(hidden * hidden, m, m);
+    scalar_ trace = 0, diagonal = 0;
+    for (std::size_t k = 0; k < hidden; ++k)
+        trace += m[k * hidden + k], diagonal += m[k * hidden + k] * m[k * hidden + k];
+    scalar_ const squares = scalar_(2) * dot(hidden * hidden, m, m) - diagonal; // of both triangles
     return squares == scalar_(0) ? scalar_(0) : trace * trace / squares;
 }
 

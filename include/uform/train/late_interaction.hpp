@@ -25,18 +25,11 @@
 #include <uform/encoder/kit.hpp>
 #include <uform/train/pair_loss.hpp>
 #include <uform/train/products.hpp>
+#include <uform/train/query_blocks.hpp>
 #include <uform/train/relations.hpp>
-#include <uform/train/winners.hpp>
 #include <uform/utilities/lane.hpp>
 
 namespace uform {
-
-/** An item on one side: its tokens that score, or are scored, are `[first, first + count)` of the step's. */
-struct scored_item_t {
-    std::uint32_t item = 0;
-    std::uint32_t count = 0; // of tokens, at least one
-    std::size_t first = 0;
-};
 
 template <typename wide_>
 struct late_interaction_t {
@@ -76,11 +69,11 @@ class late_interaction_pass_t {
         scratch_scope_t scope(lane_);
         if (!claim()) return 0;
         poison();
-        lane_.rows(blocks_used_, 1, [this](std::size_t first, std::size_t last, lane_t &worker) noexcept {
+        lane_.rows(blocks_.used, 1, [this](std::size_t first, std::size_t last, lane_t &worker) noexcept {
             scratch_scope_t scope(worker);
             block_scratch_t scratch;
-            if (!claim_block(worker, scratch)) return;
-            for (std::size_t i = first; i < last && !worker.failed(); ++i) score_block(worker, blocks_[i], scratch);
+            if (!scratch.claim(kernels_, worker, {in_.relations.items, columns_, in_.width}, blocks_)) return;
+            for (std::size_t i = first; i < last && !worker.failed(); ++i) score_block(worker, blocks_.blocks[i], scratch);
         });
         if (lane_.failed()) return 0;
         wide_t const loss = sum_rows();
@@ -93,25 +86,11 @@ class late_interaction_pass_t {
     }
 
   private:
-    static constexpr std::size_t tile_rows_k = 96; // of whole tiles of six; with a panel of sums 24 KiB
-    static constexpr std::size_t block_tokens_k = 64; // columns of a packed panel
+    using block_t = query_blocks_t::block_t;
+    using block_scratch_t = uform::block_scratch_t<kit_>;
+    static constexpr std::size_t tile_rows_k = block_scratch_t::tile_rows_k;
     static constexpr std::size_t spread_together_k = 8; // items whose gradients are taken in turn, pair by pair
     static constexpr std::uint32_t absent_k = UINT32_MAX;
-
-    /** Consecutive queries whose tokens share products: at most `block_tokens_k` tokens, or one query. */
-    struct block_t {
-        std::uint32_t first, last, tokens;
-    };
-    /** What a worker needs for one block. */
-    struct block_scratch_t {
-        float *attract_row = nullptr, *repel_row = nullptr; // [items]
-        float *attract = nullptr, *repel = nullptr;         // [queries of the block, documents]
-        wide_t *logits = nullptr, *terms = nullptr;         // [queries of the block, documents], [2 documents]
-        wide_t *tile = nullptr;                             // [tile_rows_k, tokens]
-        winners_t<wide_t> winners;                          // a column per token
-        stored_t *gathered = nullptr;                       // [tokens, width]
-        packed_t packed;                                    // the same as a right operand
-    };
 
     bool claim() noexcept {
         std::size_t const items = in_.relations.items, rows = in_.queries.size();
@@ -130,36 +109,10 @@ class late_interaction_pass_t {
         }
         for (std::size_t column = 0; column < columns_; ++column)
             document_of_[in_.documents[column].item] = std::uint32_t(column);
-        winners_ = lane_.claim<std::uint16_t>(row_winners_[rows]), blocks_ = lane_.claim<block_t>(rows);
+        winners_ = lane_.claim<std::uint16_t>(row_winners_[rows]), blocks_.blocks = lane_.claim<block_t>(rows);
         if (lane_.failed()) return false;
-        cut_blocks();
+        blocks_.cut(in_.queries);
         return true;
-    }
-
-    void cut_blocks() noexcept {
-        for (std::uint32_t row = 0; row < in_.queries.size();) {
-            block_t block {row, row + 1, in_.queries[row].count};
-            while (block.last < in_.queries.size() && block.tokens + in_.queries[block.last].count <= block_tokens_k)
-                block.tokens += in_.queries[block.last++].count;
-            row = block.last, blocks_[blocks_used_++] = block;
-            block_tokens_ = std::max<std::size_t>(block_tokens_, block.tokens);
-            block_rows_ = std::max<std::size_t>(block_rows_, block.last - block.first);
-        }
-    }
-
-    bool claim_block(lane_t &worker, block_scratch_t &scratch) const noexcept {
-        std::size_t const items = in_.relations.items, cells = block_rows_ * columns_;
-        scratch.attract_row = worker.claim<float>(items), scratch.repel_row = worker.claim<float>(items);
-        scratch.attract = worker.claim<float>(cells), scratch.repel = worker.claim<float>(cells);
-        scratch.logits = worker.claim<wide_t>(cells), scratch.terms = worker.claim<wide_t>(2 * columns_);
-        scratch.tile = worker.claim<wide_t>(tile_rows_k * block_tokens_);
-        scratch.winners.best = worker.claim<wide_t>(block_tokens_);
-        scratch.winners.rows = worker.claim<std::uint32_t>(block_tokens_);
-        scratch.winners.groups = worker.claim<std::uint32_t>(block_tokens_);
-        scratch.gathered = worker.claim<stored_t>(block_tokens_ * in_.width);
-        scratch.packed.data =
-            worker.claim<std::byte>(kernels_.pack_bytes(block_tokens_, in_.width, uform_scalar_bf16_k));
-        return !worker.failed();
     }
 
     std::uint32_t group(std::size_t item) const noexcept { return in_.groups.empty() ? 0 : in_.groups[item]; }
@@ -183,7 +136,7 @@ class late_interaction_pass_t {
     }
 
     void score_block(lane_t &worker, block_t const &block, block_scratch_t &scratch) noexcept {
-        row_weights_t totals[block_tokens_k];
+        row_weights_t totals[query_blocks_t::tokens_k];
         stored_t *gathered = scratch.gathered;
         for (std::size_t row = block.first; row < block.last; ++row) {
             scored_item_t const &query = in_.queries[row];
@@ -318,9 +271,8 @@ class late_interaction_pass_t {
     lane_t &lane_;
     late_interaction_t<wide_t> const &in_;
     late_interaction_gradient_t<wide_t> const &out_;
-    std::size_t columns_;                                             // documents
-    block_t *blocks_ = nullptr;                                       // [queries] at most
-    std::size_t blocks_used_ = 0, block_rows_ = 0, block_tokens_ = 0; // how many, and the most that one has
+    std::size_t columns_; // documents
+    query_blocks_t blocks_;
     real_t<wide_t> scale_ = 0;
     std::size_t *row_winners_ = nullptr;   // [queries + 1], where each query's winners start
     std::uint16_t *winners_ = nullptr;     // per query: [documents, tokens of the query]

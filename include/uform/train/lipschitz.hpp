@@ -30,20 +30,35 @@ struct lipschitz_t {
 
 namespace power {
 
-/** direction [hidden] becomes Z^T Z direction over its norm; along [items] is Z direction. False where that is zero. */
-template <typename scalar_>
-bool iterate(std::size_t items, std::size_t hidden, scalar_ const *z, real_t<scalar_> *direction,
-             real_t<scalar_> *along) noexcept {
-    for (std::size_t i = 0; i < items; ++i) {
-        along[i] = 0;
-        for (std::size_t k = 0; k < hidden; ++k) along[i] += real_of(z[i * hidden + k]) * direction[k];
+/** direction [hidden] becomes Z^T Z direction over its norm; false where that is zero. */
+template <typename real_>
+bool iterate(std::size_t items, std::size_t hidden, real_ const *z, real_ *direction, real_ *gathered) noexcept {
+    for (std::size_t k = 0; k < hidden; ++k) gathered[k] = 0;
+    std::size_t i = 0;
+    for (; i + 4 <= items; i += 4) { // once through Z, which is what an iteration costs
+        real_ along[4];
+        real_ const *const row = z + i * hidden;
+        dot_four(hidden, row, hidden, direction, along);
+        for (std::size_t k = 0; k < hidden; ++k) // in the order of the rows
+            gathered[k] = gathered[k] + along[0] * row[k] + along[1] * row[hidden + k] +
+                          along[2] * row[2 * hidden + k] + along[3] * row[3 * hidden + k];
     }
-    for (std::size_t k = 0; k < hidden; ++k) direction[k] = 0;
-    for (std::size_t i = 0; i < items; ++i)
-        for (std::size_t k = 0; k < hidden; ++k) direction[k] += along[i] * real_of(z[i * hidden + k]);
-    real_t<scalar_> const inverse = inverse_norm_of(hidden, direction);
-    for (std::size_t k = 0; k < hidden; ++k) direction[k] *= inverse;
+    for (; i < items; ++i) {
+        real_ const along = dot(hidden, z + i * hidden, direction);
+        for (std::size_t k = 0; k < hidden; ++k) gathered[k] += along * z[i * hidden + k];
+    }
+    real_ const inverse = inverse_norm_of(hidden, gathered);
+    for (std::size_t k = 0; k < hidden; ++k) direction[k] = gathered[k] * inverse;
     return inverse != 0;
+}
+
+/** Z's real part, which the direction is of: Z itself where it is real. */
+inline float const *real_rows(lane_t &, std::size_t, float const *z) noexcept { return z; }
+inline double const *real_rows(lane_t &, std::size_t, double const *z) noexcept { return z; }
+inline double const *real_rows(lane_t &lane, std::size_t count, std::complex<double> const *z) noexcept {
+    double *const rows = lane.claim<double>(count);
+    for (std::size_t i = 0; rows && i < count; ++i) rows[i] = z[i].real();
+    return rows;
 }
 
 } // namespace power
@@ -56,22 +71,24 @@ scalar_ lipschitz(lane_t &lane, lipschitz_t<scalar_> const &in, scalar_ *d_embed
     std::size_t const items = in.items, hidden = in.hidden;
     scratch_scope_t scope(lane);
     scalar_ *const z = lane.claim<scalar_>(items * hidden), *const norms = lane.claim<scalar_>(items);
-    scalar_ *const d_z = lane.claim<scalar_>(hidden);
-    real *const direction = lane.claim<real>(hidden), *const along = lane.claim<real>(items);
+    real *const direction = lane.claim<real>(hidden), *const gathered = lane.claim<real>(hidden);
     if (lane.failed()) return 0;
     normalize_rows_to(items, hidden, hidden, in.embeddings, z, norms);
+    real const *const rows = power::real_rows(lane, items * hidden, z);
+    if (lane.failed()) return 0;
     keyed_t const keyed(in.seed, streams::lipschitz_k, in.step);
     for (std::size_t k = 0; k < hidden; ++k) direction[k] = real(keyed.normal(k));
     for (std::size_t i = 0; i < in.iterations; ++i)
-        if (!power::iterate(items, hidden, z, direction, along)) return 0;
+        if (!power::iterate(items, hidden, rows, direction, gathered)) return 0;
 
     scalar_ loss = 0;
     for (std::size_t i = 0; i < items; ++i) {
-        scalar_ score = 0;
-        for (std::size_t k = 0; k < hidden; ++k) score += z[i * hidden + k] * direction[k];
+        scalar_ const score = dot(hidden, z + i * hidden, direction);
         loss += score * score;
-        for (std::size_t k = 0; k < hidden; ++k) d_z[k] = real(2 * in.weight) * score * direction[k];
-        normalize_row_backward(hidden, z + i * hidden, norms[i], d_z, d_embeddings_sum + i * hidden);
+        // d_z is 2 weight score v, and along z it is 2 weight score^2: `normalize_row_backward` without its product.
+        scalar_ const push = real(2 * in.weight) * score * norms[i];
+        for (std::size_t k = 0; k < hidden; ++k)
+            d_embeddings_sum[i * hidden + k] += push * (direction[k] - score * z[i * hidden + k]);
     }
     return real(in.weight) * loss;
 }

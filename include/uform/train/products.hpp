@@ -118,9 +118,9 @@ scalar_ sum_of(std::size_t count, scalar_ const *x) noexcept {
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-/** Inner product in the same eight chains; bilinear, so a complex argument is not conjugated. */
-template <typename scalar_>
-scalar_ dot(std::size_t count, scalar_ const *x, scalar_ const *y) noexcept {
+/** Inner product in the same eight chains; bilinear, so a complex argument is not conjugated. One may be real. */
+template <typename scalar_, typename other_>
+scalar_ dot(std::size_t count, scalar_ const *x, other_ const *y) noexcept {
     constexpr std::size_t chains_k = 8;
     scalar_ sums[chains_k] = {};
     std::size_t i = 0;
@@ -128,6 +128,24 @@ scalar_ dot(std::size_t count, scalar_ const *x, scalar_ const *y) noexcept {
         for (std::size_t chain = 0; chain < chains_k; ++chain) sums[chain] += x[i + chain] * y[i + chain];
     for (; i < count; ++i) sums[i % chains_k] += x[i] * y[i];
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
+/** Four rows' inner products with one, each as `dot` takes it: together they hide each other's latency. */
+template <typename scalar_, typename other_>
+void dot_four(std::size_t count, scalar_ const *x, std::size_t stride, other_ const *y, scalar_ *products) noexcept {
+    constexpr std::size_t chains_k = 8, rows_k = 4;
+    scalar_ sums[rows_k][chains_k] = {};
+    std::size_t i = 0;
+    for (; i + chains_k <= count; i += chains_k)
+        for (std::size_t row = 0; row < rows_k; ++row)
+            for (std::size_t chain = 0; chain < chains_k; ++chain)
+                sums[row][chain] += x[row * stride + i + chain] * y[i + chain];
+    for (; i < count; ++i)
+        for (std::size_t row = 0; row < rows_k; ++row) sums[row][i % chains_k] += x[row * stride + i] * y[i];
+    for (std::size_t row = 0; row < rows_k; ++row) {
+        scalar_ const *const s = sums[row];
+        products[row] = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+    }
 }
 
 } // namespace uform

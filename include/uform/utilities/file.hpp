@@ -44,7 +44,8 @@ class input_file_t {
 
 /**
  *  A file written beside its final path as `<path>.<pid>.<number>.tmp`, then renamed into place. Whatever fails, and a
- *  destructor without `commit`, removes the temporary and leaves the previous file as it was.
+ *  destructor without `commit`, removes the temporary and leaves the previous file as it was. The temporary is locked
+ *  as long as its writer lives, so that what a dead one left is told from one that is being written.
  */
 class replacing_file_t {
     int descriptor_ = -1;
@@ -52,6 +53,7 @@ class replacing_file_t {
     buffer_t<char> path_, temporary_; // NUL-ended
 
     failure_t abandon(char const *message) noexcept;
+    bool claim() noexcept;
 
   public:
     replacing_file_t() noexcept = default;
@@ -67,5 +69,17 @@ class replacing_file_t {
     bool renamed() const noexcept { return renamed_; }
     void discard() noexcept;
 };
+
+/** Hands each name in the folder that holds `path` to `visit`; none where the folder cannot be read. */
+void visit_folder_of(std::string_view path, void (*visit)(void *context, std::string_view name),
+                     void *context) noexcept;
+/** Takes the digits off the front of `text`; false where there are none. */
+bool take_digits(std::string_view &text) noexcept;
+/** Whether a name is `<base>.<pid>.<number>.tmp`, of a file named `base` under construction. */
+bool is_temporary_of(std::string_view name, std::string_view base) noexcept;
+/** Unlinks a temporary whose writer is dead: one that nobody has locked. Leaves what it is not sure of. */
+void remove_if_abandoned(char const *path) noexcept;
+/** Unlinks what dead writers of `path` left under construction. */
+void remove_abandoned(std::string_view path) noexcept;
 
 } // namespace uform

@@ -1,20 +1,29 @@
 //! What every verb shares, as `types.h` has it: statuses, scalars, classes, errors, executors, arenas, views of rows.
 
+mod arena;
+mod crossing;
+mod elements;
 mod error;
 mod executor;
+mod limits;
+mod machine;
 mod names;
 mod rows;
 
+pub use arena::Arena;
+pub use elements::{BF16, Element, F16};
 pub use error::{Detail, Error, Result};
-pub use executor::{Arena, Capabilities, Executor, GPUDevice, Limits, capabilities, gpu_devices, version};
+pub use executor::Executor;
+pub use limits::Limits;
+pub use machine::{Capabilities, GPUDevice, capabilities, gpu_devices, version};
 pub use names::{
     CPUClass, GPUClass, LateInteractionSide, Modality, Mood, MultimemTier, Negatives, Objective, PairLossForm, Scalar,
     Status,
 };
-pub use rows::{BF16, Element, F16, Rows, RowsTape, Tape};
+pub use rows::{Rows, RowsTape, Tape};
 
+pub(crate) use crossing::{bytes_of, per_item, pointer_or_null, run_at_once};
 pub(crate) use error::refuse;
-pub(crate) use executor::{bytes_of, per_item, pointer_or_null, run_at_once};
 pub(crate) use names::or_zero;
 
 /// Refuses to compile where a struct of ours that C writes into is not laid out as C's.

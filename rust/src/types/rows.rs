@@ -3,62 +3,10 @@
 use std::marker::PhantomData;
 use std::slice;
 
+use super::elements::Element;
 use super::error::{Result, refuse};
 use super::names::{Scalar, Status};
 use crate::sys;
-
-mod sealed {
-    pub trait Sealed {}
-}
-
-/// A type that elements of outputs and tapes are stored as.
-///
-/// # Safety
-///
-/// Sealed: every bit pattern of each is a value, and `SCALAR` is what C calls it.
-pub unsafe trait Element: Copy + Send + Sync + 'static + sealed::Sealed {
-    /// The scalar it is.
-    const SCALAR: Scalar;
-}
-
-/// The bits of a BFloat16, for crates that compute with them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(transparent)]
-pub struct BF16(pub u16);
-
-/// The bits of an IEEE 754 binary16, for crates that compute with them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(transparent)]
-pub struct F16(pub u16);
-
-impl From<BF16> for f32 {
-    fn from(value: BF16) -> f32 {
-        f32::from_bits(u32::from(value.0) << 16)
-    }
-}
-
-impl From<F16> for f32 {
-    fn from(value: F16) -> f32 {
-        let (exponent, fraction) = (i32::from(value.0 >> 10 & 31), f32::from(value.0 & 1023));
-        let magnitude = match exponent {
-            0 => fraction * 2f32.powi(-24),
-            31 if fraction == 0.0 => f32::INFINITY,
-            31 => f32::NAN,
-            _ => (1024.0 + fraction) * 2f32.powi(exponent - 25),
-        };
-        if value.0 >> 15 == 1 { -magnitude } else { magnitude }
-    }
-}
-
-macro_rules! elements {
-    ($($type:ty = $scalar:ident,)*) => { $(
-        impl sealed::Sealed for $type {}
-        unsafe impl Element for $type {
-            const SCALAR: Scalar = Scalar::$scalar;
-        }
-    )* };
-}
-elements! { f32 = F32, BF16 = BF16, F16 = F16, i8 = I8, u8 = U8, u32 = U32, u64 = U64, }
 
 /// A matrix in an arena: `uform_rows_t`. It borrows the arena, and is as cheap to copy as a reference.
 #[derive(Clone, Copy, Debug)]
@@ -290,16 +238,5 @@ mod tests {
         assert_eq!(rows.values::<f32>().unwrap_err().status, Status::Device);
         assert_eq!(rows.as_bytes().unwrap_err().status, Status::Device);
         assert!(!rows.as_ptr().is_null());
-    }
-
-    #[test]
-    fn halves_widen() {
-        assert_eq!(f32::from(BF16(0x3f80)), 1.0);
-        assert_eq!(f32::from(BF16(0xc040)), -3.0);
-        for (bits, value) in [(0x3c00, 1.0), (0xc000, -2.0), (0x0001, 2f32.powi(-24)), (0x7bff, 65504.0), (0, 0.0)] {
-            assert_eq!(f32::from(F16(bits)), value);
-        }
-        assert_eq!(f32::from(F16(0xfc00)), f32::NEG_INFINITY);
-        assert!(f32::from(F16(0x7c01)).is_nan());
     }
 }

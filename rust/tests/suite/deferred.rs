@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use uform::*;
 
-use crate::support::{block_on, embeddings, join_all, nano};
+use crate::support::{block_on, checkpoint, embeddings, headed, join_all, nano, nano_path, refused};
 
 type Handler = Box<dyn FnMut(usize, usize) -> ControlFlow<()> + Send>;
 
@@ -181,6 +181,64 @@ fn stops_and_is_cancelled() -> Result<()> {
     let call = model.deferred(&executor).text_encode(["a"], Outputs::EMBEDDINGS, config, &mut arena)?;
     assert_eq!(call.wait().unwrap_err().status, Status::Cancelled);
     Ok(())
+}
+
+#[test]
+fn loads_are_deferred() -> Result<()> {
+    let (executor, mut arena, mut other) = (Executor::for_ram(&[], None, 2)?, Arena::new()?, Arena::new()?);
+    let deferred = executor.deferred();
+    let expected = embeddings(&nano().text_encode(&["a"], Outputs::EMBEDDINGS, Scalar::F32, &mut arena)?);
+    let model = deferred.load_ram(nano_path())?.wait()?;
+    assert_eq!(embeddings(&model.text_encode(&["a"], Outputs::EMBEDDINGS, Scalar::F32, &mut other)?), expected);
+    let path = nano_path().into_os_string().into_string().unwrap();
+    let config = ModelLoadRamConfig { quantization: Scalar::E4M3, ..ModelLoadRamConfig::from(path) };
+    let small = block_on(deferred.load_ram(config)?).0?.describe()?;
+    assert!(small.quantization == Scalar::E4M3 && small.memory_usage < model.describe()?.memory_usage);
+    assert_eq!(deferred.load_ram_buffer(checkpoint(24, 2))?.wait()?.describe()?.token_width, 24);
+    drop(deferred.load_ram_buffer(checkpoint(24, 2))?); // waits, and frees what nobody takes
+    std::mem::forget(deferred.load_ram_buffer(checkpoint(24, 2))?);
+    executor.drain(Mood::Spinning)?;
+    refused(deferred.load_ram("/nowhere/at/all")?.wait(), Status::Io, "", None);
+    refused(deferred.load_ram_buffer(b"short".to_vec())?.wait(), Status::Malformed, "", None);
+    refused(deferred.load_vram("any")?.wait(), Status::Unsupported, "", None);
+    refused(deferred.load_vram_buffer(vec![1u8])?.wait(), Status::Unsupported, "", None);
+    let config = ModelLoadRamConfig { progress: Some(forever(Box::new(|_, _| panic!("words")))), ..nano_path().into() };
+    assert_eq!(expect_panic(|| deferred.load_ram(config)?.wait().map(drop)), "words");
+    Ok(())
+}
+
+#[test]
+fn reranking_is_deferred_over_owned_vectors() -> Result<()> {
+    let (model, executor) = (headed(), Executor::for_ram(&[], None, 2)?);
+    let (mut arena, mut scored, mut other) = (Arena::new()?, Arena::new()?, Arena::new()?);
+    let texts = ["cat", "a cat", "fog"];
+    let found = model.text_encode(&texts, Outputs::TOKEN_VECTORS, Scalar::F32, &mut arena)?.token_vectors.unwrap();
+    let expected = executor.rerank(found.item(0)?, found, Scalar::F32, &mut scored)?.values::<f32>()?.to_vec();
+    let (query, vectors) = (found.item(0)?.values::<f32>()?.to_vec(), found.rows().values::<f32>()?.to_vec());
+    let (offsets, width) = (found.offsets()?.to_vec(), found.columns());
+    let lent = executor.rerank((&query[..], width), (&vectors[..], &offsets[..], width), Scalar::F32, &mut other)?;
+    assert_eq!(lent.values::<f32>()?, expected);
+    let documents = (vectors.clone(), offsets.clone(), width);
+    let call = executor.deferred().rerank((query.clone(), width), documents, Scalar::F32, &mut other)?;
+    assert_eq!(block_on(call).0?.values::<f32>()?, expected);
+
+    let rerank = |query: Vec<f32>, columns, offsets: Vec<usize>, other: &mut Arena| {
+        let documents = (vectors.clone(), offsets, width);
+        executor.deferred().rerank((query, columns), documents, Scalar::F32, other)?.wait().map(drop)
+    };
+    let shape = Status::ShapeMismatch;
+    refused(rerank(query.clone(), 0, offsets.clone(), &mut other), shape, "columns", None);
+    refused(rerank(query.clone(), 7, offsets.clone(), &mut other), shape, "columns", None);
+    refused(rerank(query.clone(), width, vec![], &mut other), Status::InvalidArgument, "offsets", None);
+    refused(rerank(query.clone(), width, vec![0, usize::MAX], &mut other), shape, "documents.offsets", None);
+    refused(
+        rerank(query.clone(), width, vec![3, 0], &mut other),
+        Status::InvalidArgument,
+        "documents.offsets",
+        Some(0),
+    );
+    refused(rerank(query.clone(), width, vec![0, 3, 3], &mut other), shape, "document", Some(1));
+    rerank(query, width, vec![0], &mut other)
 }
 
 /// 32 calls over 4 executors, each of which runs one at a time: whoever finds none free lets the others go on.

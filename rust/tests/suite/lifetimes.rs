@@ -173,6 +173,17 @@ mod fork {
         fn _exit(code: i32) -> !;
     }
 
+    /// Runs `inside` in a child, which has no test harness and no unwinding: its answer is its exit code.
+    fn in_child(inside: impl FnOnce() -> i32) -> i32 {
+        let child = unsafe { fork() };
+        if child == 0 {
+            unsafe { _exit(inside()) }
+        }
+        let mut status = -1;
+        assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
+        status >> 8
+    }
+
     /// A child has models and arenas as before, and the parent's executors refuse it: their threads stayed there.
     #[test]
     fn a_child_is_served_or_refused() -> Result<()> {
@@ -180,23 +191,47 @@ mod fork {
         let texts = (b"some text".as_slice(), [0usize, 9]);
         let all = Outputs::EMBEDDINGS;
         let expected = embeddings(&model.on(&executor).text_encode(texts, all, Scalar::F32, &mut arena)?);
-        let child = unsafe { fork() };
-        if child == 0 {
-            // No test harness, no unwinding: the answer is the exit code.
+        let code = in_child(|| {
             let served = model.text_encode(texts, all, Scalar::F32, &mut arena);
             let same = served.is_ok_and(|encoded| {
                 encoded.embeddings.is_some_and(|rows| rows.values::<f32>().is_ok_and(|values| values == expected))
             });
             let refused = model.on(&executor).text_encode(texts, all, Scalar::F32, &mut arena);
             let refused = refused.is_err_and(|error| error.status == Status::Unsupported);
-            drop((model, executor, arena));
-            unsafe { _exit(if same && refused { 0 } else { 1 + i32::from(same) }) }
-        }
-        let mut status = -1;
-        assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
-        assert_eq!(status, 0, "256 for other bits, 512 for an executor that served");
+            i32::from(!same) + 2 * i32::from(!refused)
+        });
+        assert_eq!(code, 0, "1 for other bits, 2 for an executor that served");
         let again = embeddings(&model.on(&executor).text_encode(texts, all, Scalar::F32, &mut arena)?);
         assert_eq!(again, expected, "and the parent goes on");
+        Ok(())
+    }
+
+    /// A call that runs while its process forks is the parent's: the child neither waits for it nor reads what it wrote.
+    #[test]
+    fn a_call_is_left_behind() -> Result<()> {
+        let (model, executor, mut arena) = (nano(), Executor::for_ram(&[], None, 2)?, Arena::new()?);
+        let ((inside, is_inside), (go_on, wait)) = (std::sync::mpsc::channel(), std::sync::mpsc::channel::<()>());
+        let handler = Box::leak(Box::new(move |_, _| {
+            let _ = inside.send(());
+            let _ = wait.recv();
+            std::ops::ControlFlow::Continue(())
+        }));
+        let config = TextEncodeConfig { progress: Some(handler), ..TextEncodeConfig::default() };
+        let call = model.deferred(&executor).text_encode(["text"], Outputs::EMBEDDINGS, config, &mut arena)?;
+        is_inside.recv().unwrap();
+        let mut call = Some(call);
+        let codes = [true, false].map(|waits| {
+            in_child(|| {
+                let call = call.take().unwrap();
+                let is_over = call.status() != Err(Status::Deferred);
+                let answer = waits.then(|| call.wait().unwrap_err());
+                let is_told = answer.is_none_or(|error| error.status == Status::Unsupported && error.detail.is_empty());
+                i32::from(!is_over) + 2 * i32::from(!is_told)
+            })
+        });
+        drop(go_on);
+        assert_eq!(codes, [0, 0], "1 for a call that goes on, 2 for another answer");
+        assert_eq!(call.unwrap().wait()?.embeddings.unwrap().count(), 1, "and in the parent it goes on");
         Ok(())
     }
 }

@@ -191,24 +191,6 @@ fn models() -> Result<()> {
 }
 
 #[test]
-fn media_answer_unsupported() -> Result<()> {
-    let (model, mut arena) = (nano(), Arena::new()?);
-    let (files, all) = ([b"not a file"], Outputs::EMBEDDINGS);
-    let status = |answer: Result<Encoded<'_>>| answer.unwrap_err().status;
-    assert_eq!(status(model.image_encode(&files, all, Scalar::F32, &mut arena)), Status::Unsupported);
-    assert_eq!(status(model.video_encode(&files, all, Scalar::F32, &mut arena)), Status::Unsupported);
-    assert_eq!(status(model.audio_encode(&files, all, Scalar::F32, &mut arena)), Status::Unsupported);
-    let pixels = [vec![0u8; 12]];
-    let answer = model.image_encode_pixels(&pixels, [2], [2], all, Scalar::F32, &mut arena);
-    assert_eq!(status(answer), Status::Unsupported);
-    let answer = model.image_encode_pixels(&pixels, &[2, 2][..], &[2], all, Scalar::F32, &mut arena);
-    assert_eq!(status(answer), Status::ShapeMismatch);
-    let samples = [vec![0f32; 16]];
-    assert_eq!(status(model.audio_encode_samples(&samples, 0, all, Scalar::F32, &mut arena)), Status::Unsupported);
-    Ok(())
-}
-
-#[test]
 fn training_needs_gpus_in_vram() -> Result<()> {
     let executor = Executor::for_ram(&[], None, 2)?;
     let folder = Folder::new();

@@ -5,17 +5,7 @@ use std::path::Path;
 
 use uform::*;
 
-use crate::support::{Folder, checkpoint, headed, nano, nano_path};
-
-/// A status, a word of the message, and where one item is at fault its index.
-#[track_caller]
-fn refused<T>(answer: Result<T>, status: Status, word: &str, item: Option<usize>) {
-    let Err(error) = answer else { panic!("it succeeded") };
-    assert_eq!(error.status, status, "{error}");
-    assert!(error.message.contains(word), "{error} does not name {word}");
-    assert_eq!(error.item, item, "{error}");
-    assert!(!error.message.is_empty());
-}
+use crate::support::{Folder, checkpoint, headed, nano, nano_path, refused};
 
 const INVALID: Status = Status::InvalidArgument;
 const SHAPE: Status = Status::ShapeMismatch;

@@ -1,4 +1,4 @@
-//! What the suite shares: the model that ships, small checkpoints drawn here, a folder, a tiny executor of futures.
+//! What the suite shares: models, files of every medium, refusals, a folder, a tiny executor of futures.
 
 use std::future::IntoFuture;
 use std::path::{Path, PathBuf};
@@ -66,6 +66,64 @@ pub fn checkpoint(token_width: usize, choice_groups: usize) -> Vec<u8> {
 /// A model with a token head and two groups of choices.
 pub fn headed() -> Model {
     Model::load_ram_buffer(&checkpoint(24, 2)).unwrap()
+}
+
+/// A model of texts, pictures, clips and recordings, drawn and saved by a trainer.
+pub fn seeing() -> Model {
+    let (executor, folder) = (Executor::default(), Folder::new());
+    let config = TrainerInitRamConfig {
+        depth: 1,
+        hidden: 128,
+        batch: BatchShape {
+            max_rows_per_device: 1,
+            max_segments_per_device: 1,
+            max_columns_per_row: 64,
+            image: ImageShape { patch_side: 8, channels: 3 },
+            video: VideoShape { patch_side: 16, ..VideoShape::default() },
+            audio: AudioShape { chunk_samples: 320, ..AudioShape::default() },
+            ..BatchShape::default()
+        },
+        schedule: Schedule { steps: 1, ..Schedule::default() },
+        ..TrainerInitRamConfig::default()
+    };
+    let path = folder.0.join("seeing");
+    Trainer::init_ram(&executor, config).unwrap().on(&executor).save(&path).unwrap();
+    Model::load_ram(&path).unwrap()
+}
+
+/// A whole PNG of 4 x 1 grey pixels, 1 to 4.
+pub fn picture() -> Vec<u8> {
+    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x04\0\0\0\x01\x08\0\0\0\0\xdc\x57\x50\x11\
+      \0\0\0\rIDAT\x78\x9c\x63\x60\x64\x62\x66\x01\0\0\x19\0\x0b\xe7\x5a\x46\xa4\0\0\0\0IEND\xae\x42\x60\x82"
+        .to_vec()
+}
+
+/// A rising tone, as samples.
+pub fn samples(count: usize) -> Vec<f32> {
+    (0..count).map(|index| (index as f32 * (0.1 + index as f32 * 1e-5)).sin()).collect()
+}
+
+/// A WAV of floats at 16 kHz.
+pub fn recording(samples: &[f32]) -> Vec<u8> {
+    let (data, number) = (samples.len() as u32 * 4, |value: u32| value.to_le_bytes());
+    let mut file = [b"RIFF".as_slice(), &number(36 + data), b"WAVEfmt ", &number(16), &[3, 0, 1, 0]].concat();
+    file.extend([number(16_000), number(64_000), [4, 0, 32, 0], *b"data", number(data)].concat());
+    file.extend(samples.iter().flat_map(|sample| sample.to_le_bytes()));
+    file
+}
+
+/// One of the small clips that the fuzzer starts from.
+pub fn clip(name: &str) -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../test/fuzz/corpus/video");
+    std::fs::read(folder.join(name)).unwrap()
+}
+
+/// Expects a status, a word of the message, and where one item is at fault its index.
+#[track_caller]
+pub fn refused<T>(answer: Result<T>, status: Status, word: &str, item: Option<usize>) {
+    let Err(error) = answer else { panic!("it succeeded") };
+    assert_eq!((error.status, error.item), (status, item), "{error}");
+    assert!(error.message.contains(word) && !error.message.is_empty(), "{error} does not name {word}");
 }
 
 pub fn embeddings(encoded: &Encoded<'_>) -> Vec<f32> {

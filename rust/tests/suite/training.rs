@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use uform::*;
 
-use crate::support::{Folder, block_on};
+use crate::support::{Folder, block_on, refused};
 
 fn right<'c, 'm>() -> TrainerInitRamConfig<'c, 'm> {
     TrainerInitRamConfig {
@@ -36,13 +36,6 @@ fn paired<'a>() -> TrainerStepConfig<'static, 'a> {
     TrainerStepConfig { relations: PAIRS, ..TrainerStepConfig::default() }
 }
 
-#[track_caller]
-fn refused<T>(answer: Result<T>, status: Status, word: &str, item: Option<usize>) {
-    let Err(error) = answer else { panic!("it succeeded") };
-    assert_eq!((error.status, error.item), (status, item), "{error}");
-    assert!(error.message.contains(word), "{error} does not name {word}");
-}
-
 const INVALID: Status = Status::InvalidArgument;
 const SHAPE: Status = Status::ShapeMismatch;
 
@@ -65,8 +58,9 @@ fn runs_are_refused() -> Result<()> {
     ] {
         refused(init(config), INVALID, word, None);
     }
-    let batch = BatchShape { image: ImageShape { patch_side: 16, channels: 0 }, ..right().batch };
-    refused(init(TrainerInitRamConfig { batch, ..right() }), Status::Unsupported, "text", None);
+    let video = VideoShape { patch_side: 16, channels: 4, ..VideoShape::default() };
+    let batch = BatchShape { video, ..right().batch };
+    refused(init(TrainerInitRamConfig { batch, ..right() }), INVALID, "batch.video.channels", None);
     refused(init(TrainerInitRamConfig { resume: &missing, ..right() }), Status::Io, "", None);
     refused(init(TrainerInitRamConfig { initial: &folder.0, ..right() }), Status::Io, "", None);
     init(right()).map(drop)

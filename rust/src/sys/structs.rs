@@ -1,9 +1,8 @@
-//! The C ABI as it is: every struct, enumerator and verb of `c/uform/*.h`, by its C name and in the header's order.
-//!
-//! Written by hand and kept honest by a test: `layout.rs` asks a C compiler for every size, offset and value below.
-#![allow(non_camel_case_types, non_upper_case_globals)]
+//! Every struct that crosses the boundary, field by field.
 
 use std::ffi::{c_char, c_void};
+
+use super::*;
 
 /// A struct of the ABI, and for the test of layouts the place of each of its fields.
 macro_rules! structs {
@@ -16,80 +15,6 @@ macro_rules! structs {
             &[$((stringify!($field), std::mem::offset_of!($name, $field)),)*],
         ),)*];
     };
-}
-
-macro_rules! constants {
-    ($($name:ident = $value:literal),* $(,)?) => {
-        $(#[allow(dead_code)] pub const $name: i32 = $value;)*
-        #[cfg(test)]
-        pub const CONSTANTS: &[(&str, i32)] = &[$((stringify!($name), $value),)*];
-    };
-}
-
-macro_rules! handles {
-    ($($name:ident = $opaque:ident,)*) => { $(
-        #[repr(C)] pub struct $opaque { _private: [u8; 0] }
-        pub type $name = *mut $opaque;
-    )* };
-}
-
-macro_rules! verbs {
-    ($($name:ident($arguments:ty);)*) => {
-        unsafe extern "C" { $(pub fn $name(arguments: *mut $arguments);)* }
-        #[cfg(test)]
-        pub const VERBS: &[(&str, &str)] = &[$((stringify!($name), stringify!($arguments)),)*];
-    };
-}
-
-pub type uform_status_t = i32;
-pub type uform_scalar_t = i32;
-pub type uform_completion_t = i32;
-pub type uform_mood_t = i32;
-pub type uform_cpu_class_t = i32;
-pub type uform_gpu_class_t = i32;
-pub type uform_modality_t = i32;
-pub type uform_multimem_tier_t = i32;
-pub type uform_objective_t = i32;
-pub type uform_negatives_t = i32;
-pub type uform_pair_loss_form_t = i32;
-pub type uform_late_interaction_side_t = i32;
-pub type callback_t = unsafe extern "C" fn(usize, usize, *mut c_void) -> bool;
-
-constants! {
-    UFORM_DETAIL_CAPACITY = 256,
-    uform_status_success_k = 0, uform_status_deferred_k = 1, uform_status_out_of_memory_k = 2,
-    uform_status_shape_mismatch_k = 3, uform_status_unsupported_layout_k = 4, uform_status_unknown_kind_k = 5,
-    uform_status_io_k = 6, uform_status_device_k = 7, uform_status_malformed_k = 8, uform_status_internal_k = 9,
-    uform_status_config_mismatch_k = 10, uform_status_contended_k = 11, uform_status_cancelled_k = 12,
-    uform_status_unsupported_k = 13, uform_status_invalid_argument_k = 14,
-    uform_scalar_default_k = 0, uform_scalar_f32_k = 1, uform_scalar_bf16_k = 2, uform_scalar_f16_k = 3,
-    uform_scalar_e4m3_k = 4, uform_scalar_i8_k = 5, uform_scalar_u8_k = 6, uform_scalar_u32_k = 7,
-    uform_scalar_u64_k = 8,
-    uform_completion_blocking_k = 0, uform_completion_queued_k = 1,
-    uform_mood_spinning_k = 0, uform_mood_parked_k = 1,
-    uform_cpu_class_derived_k = 0, uform_cpu_class_serial_k = 1, uform_cpu_class_intel_haswell_k = 2,
-    uform_cpu_class_intel_skylake_k = 3, uform_cpu_class_amd_genoa_k = 4, uform_cpu_class_intel_sapphire_rapids_k = 5,
-    uform_cpu_class_intel_diamond_rapids_k = 6, uform_cpu_class_neon_k = 7, uform_cpu_class_aws_graviton2_k = 8,
-    uform_cpu_class_aws_graviton3_k = 9, uform_cpu_class_nvidia_vera_k = 10, uform_cpu_class_wasm_simd_k = 11,
-    uform_gpu_class_derived_k = 0, uform_gpu_class_nvidia_ampere_k = 1, uform_gpu_class_nvidia_ada_k = 2,
-    uform_gpu_class_nvidia_hopper_k = 3, uform_gpu_class_nvidia_blackwell_k = 4, uform_gpu_class_amd_cdna3_k = 5,
-    uform_gpu_class_amd_cdna4_k = 6, uform_gpu_class_amd_cdna5_k = 7,
-    uform_modality_text_k = 0, uform_modality_image_k = 1, uform_modality_video_k = 2, uform_modality_audio_k = 3,
-    uform_multimem_tier_none_k = 0, uform_multimem_tier_peer_k = 1, uform_multimem_tier_multicast_k = 2,
-    uform_objective_masked_k = 0, uform_objective_contrastive_k = 1, uform_objective_joint_k = 2,
-    uform_negatives_ambient_k = 0, uform_negatives_named_k = 1,
-    uform_pair_loss_form_derived_k = 0, uform_pair_loss_form_balanced_k = 1, uform_pair_loss_form_ranked_k = 2,
-    uform_pair_loss_form_sigmoid_k = 3, uform_pair_loss_form_softmax_k = 4,
-    uform_late_interaction_side_none_k = 0, uform_late_interaction_side_query_k = 1,
-    uform_late_interaction_side_document_k = 2, uform_late_interaction_side_query_and_document_k = 3,
-}
-
-handles! {
-    uform_executor_t = uform_executor_handle_t,
-    uform_arena_t = uform_arena_handle_t,
-    uform_model_t = uform_model_handle_t,
-    uform_mesh_t = uform_mesh_handle_t,
-    uform_trainer_t = uform_trainer_handle_t,
 }
 
 structs! {
@@ -285,66 +210,4 @@ structs! {
         trainer: uform_trainer_t, executor: uform_executor_t, outcome: *mut uform_outcome_t,
         completion: uform_completion_t, path: uform_bytes_view_t, optimizer: bool, progress: uform_progress_t,
     }
-}
-
-verbs! {
-    uform_executor_for_ram(uform_executor_for_ram_t);
-    uform_executor_for_vram(uform_executor_for_vram_t);
-    uform_executor_on_pool(uform_executor_on_pool_t);
-    uform_executor_drain(uform_executor_drain_t);
-    uform_arena_init(uform_arena_init_t);
-    uform_model_load_ram(uform_model_load_ram_t);
-    uform_model_load_ram_buffer(uform_model_load_ram_buffer_t);
-    uform_model_load_vram(uform_model_load_vram_t);
-    uform_model_load_vram_buffer(uform_model_load_vram_buffer_t);
-    uform_model_describe(uform_model_describe_t);
-    uform_text_encode(uform_text_encode_t);
-    uform_image_encode(uform_image_encode_t);
-    uform_image_encode_pixels(uform_image_encode_pixels_t);
-    uform_video_encode(uform_video_encode_t);
-    uform_audio_encode(uform_audio_encode_t);
-    uform_audio_encode_samples(uform_audio_encode_samples_t);
-    uform_text_choose(uform_text_choose_t);
-    uform_rerank(uform_rerank_t);
-    uform_mesh_bootstrap(uform_mesh_bootstrap_t);
-    uform_mesh_describe(uform_mesh_describe_t);
-    uform_trainer_init_vram(uform_trainer_init_vram_t);
-    uform_trainer_init_ram(uform_trainer_init_vram_t);
-    uform_trainer_step(uform_trainer_step_t);
-    uform_trainer_save(uform_trainer_save_t);
-}
-
-unsafe extern "C" {
-    pub fn uform_outcome_status(outcome: *const uform_outcome_t) -> uform_status_t;
-    pub fn uform_outcome_wait(outcome: *const uform_outcome_t) -> uform_status_t;
-    pub fn uform_executor_free(executor: uform_executor_t);
-    pub fn uform_arena_free(arena: uform_arena_t);
-    pub fn uform_model_free(model: uform_model_t);
-    pub fn uform_mesh_free(mesh: uform_mesh_t);
-    pub fn uform_trainer_free(trainer: uform_trainer_t);
-    pub fn uform_gpu_devices(devices: *mut uform_gpu_device_t, capacity: usize) -> usize;
-    pub safe fn uform_version() -> *const c_char;
-    pub safe fn uform_capabilities() -> uform_capabilities_t;
-    pub safe fn uform_scalar_bytes(scalar: uform_scalar_t) -> usize;
-    pub safe fn uform_multimem_tier_name(tier: uform_multimem_tier_t) -> *const c_char;
-}
-
-/// `*_name` and `*_from_name` of one enum.
-macro_rules! names {
-    ($($name:ident, $from_name:ident;)*) => { unsafe extern "C" { $(
-        pub safe fn $name(value: i32) -> *const c_char;
-        pub fn $from_name(name: uform_bytes_view_t) -> i32;
-    )* } };
-}
-names! {
-    uform_status_name, uform_status_from_name;
-    uform_scalar_name, uform_scalar_from_name;
-    uform_mood_name, uform_mood_from_name;
-    uform_cpu_class_name, uform_cpu_class_from_name;
-    uform_gpu_class_name, uform_gpu_class_from_name;
-    uform_modality_name, uform_modality_from_name;
-    uform_objective_name, uform_objective_from_name;
-    uform_negatives_name, uform_negatives_from_name;
-    uform_pair_loss_form_name, uform_pair_loss_form_from_name;
-    uform_late_interaction_side_name, uform_late_interaction_side_from_name;
 }
