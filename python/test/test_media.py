@@ -25,8 +25,8 @@ BATCHES = {
 
 
 def skip_or_raise(refused):
-    """What this build was configured without, or has no steps for, is skipped by name."""
-    if any(words in str(refused) for words in ("UFORM_WITH_", "this build reads no", "the stub trains on")):
+    """What this build was configured without is skipped by name."""
+    if "UFORM_WITH_" in str(refused):
         pytest.skip(str(refused))
     raise refused
 
