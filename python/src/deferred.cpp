@@ -54,7 +54,8 @@ void leave(deferred_t *self) noexcept {
 PyObject *wait(PyObject *object, PyObject *) noexcept {
     deferred_t *const self = of(object);
     if (self->call && self->call->reports_here())
-        return raise(uform_status_contended_k, "the call waits for its progress handler, and cannot be waited for there");
+        return raise(uform_status_contended_k,
+                     "the call waits for its progress handler, and cannot be waited for there");
     if (self->call) {
         ++self->waiters; // another thread may answer the call while this one sleeps on its outcome
         bool const over = self->call->wait() && outlast_settler(self);

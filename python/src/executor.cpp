@@ -135,7 +135,8 @@ PyMethodDef methods[] = {
         METH_STATIC),
     fast("drain", drain,
          "drain($self, /, mood=None)\n--\n\nWaits until no call holds the executor, then sets how its threads idle: a "
-         "uform.Mood, None for SPINNING.\n\nRaises ContendedError where another thread drains it, and inside a progress handler of its own."),
+         "uform.Mood, None for SPINNING.\n\nRaises ContendedError where another thread drains it, and inside a "
+         "progress handler of its own."),
     {"close", close, METH_NOARGS,
      "close($self, /)\n--\n\nWaits for its calls, then ends its threads. Later calls on it raise "
      "InvalidArgumentError; inside a progress handler of its own it raises ContendedError."},

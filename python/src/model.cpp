@@ -57,9 +57,9 @@ void deallocate_receiver(PyObject *object) noexcept {
     "overwritten "                                                                                                     \
     "on success. `progress(completed, total)` counts items; False stops the call.\n\n"
 #define UFORM_ENCODE_RAISES                                                                                            \
-    "Raises ContendedError where the arena or executor is in use, ShapeMismatchError, MalformedError with the `item` " \
-    "at "                                                                                                              \
-    "fault, CancelledError, UnsupportedError for what the model lacks."
+    "Raises ContendedError where the arena or executor is in use, ShapeMismatchError, CancelledError, "                \
+    "UnsupportedError for what the model lacks, and with the `item` at fault InvalidTypeError, UnknownKindError and "  \
+    "MalformedError."
 
 PyMethodDef verb_methods[] = {
     fast(

@@ -217,16 +217,15 @@ PyTypeObject *add_record(PyObject *module, std::size_t which) noexcept {
     }
     parameter_names[which] = names;
     hashfunc const hashed = is_overwritten(which) ? PyObject_HashNotImplemented : hash;
-    PyType_Slot slots[] = {
-        {Py_tp_new, reinterpret_cast<void *>(construct)},
-        {Py_tp_dealloc, reinterpret_cast<void *>(deallocate)},
-        {Py_tp_repr, reinterpret_cast<void *>(represent)},
-        {Py_tp_richcompare, reinterpret_cast<void *>(compare)},
-        {Py_tp_hash, reinterpret_cast<void *>(hashed)},
-        {Py_tp_methods, methods},
-        {Py_tp_getset, getters},
-        {Py_tp_doc, const_cast<char *>(table.doc)},
-        {0, nullptr}};
+    PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void *>(construct)},
+                           {Py_tp_dealloc, reinterpret_cast<void *>(deallocate)},
+                           {Py_tp_repr, reinterpret_cast<void *>(represent)},
+                           {Py_tp_richcompare, reinterpret_cast<void *>(compare)},
+                           {Py_tp_hash, reinterpret_cast<void *>(hashed)},
+                           {Py_tp_methods, methods},
+                           {Py_tp_getset, getters},
+                           {Py_tp_doc, const_cast<char *>(table.doc)},
+                           {0, nullptr}};
     PyType_Spec spec {table.name, int(offsetof(instance_t, bytes) + table.bytes), 0, Py_TPFLAGS_DEFAULT, slots};
     return add_type(module, spec);
 }

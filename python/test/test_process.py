@@ -86,6 +86,32 @@ def test_ctrl_c_ends_a_wait_but_not_the_call(model, executor, heard):
     assert call.wait().embeddings.shape == (10, 128)
 
 
+def test_a_fork_after_use():
+    """In either library a child goes on with its parent's models and arenas, and with executors of its own."""
+    check("""
+        import os, sys, uform
+        model = uform.Model.load_ram(sys.argv[1])
+        executor, arena = uform.Executor.for_ram(threads=2), uform.Arena()
+        before = bytes(model.on(executor).text_encode(["text"], arena).embeddings)
+        model.deferred(executor).text_encode(["text"], uform.Arena()).wait()
+        child = os.fork()
+        if child == 0:
+            try:
+                assert bytes(model.text_encode(["text"], arena).embeddings) == before
+                own = uform.Executor.for_ram(threads=2)
+                assert bytes(model.on(own).text_encode(["text"], arena).embeddings) == before
+                assert bytes(model.deferred(own).text_encode(["text"], arena).wait().embeddings) == before
+                os._exit(0)
+            except BaseException:
+                import traceback
+                traceback.print_exc()
+                os._exit(2)
+        _, status = os.waitpid(child, 0)
+        assert bytes(model.on(executor).text_encode(["text"], arena).embeddings) == before
+        sys.exit(os.waitstatus_to_exitcode(status))
+    """, str(NANO))
+
+
 @engine_only
 def test_a_forked_child_gets_answers_or_refusals():
     check("""
