@@ -2,7 +2,7 @@
 
 use uform::*;
 
-use crate::support::{Folder, block_on, picture, refused};
+use crate::support::{Folder, block_on, clip, picture, recording, refused, samples};
 
 const MALFORMED: Status = Status::Malformed;
 
@@ -68,6 +68,34 @@ fn steps_take_pictures_and_answer_token_vectors() -> Result<()> {
     assert_eq!(block_on(call).0?.unwrap().token_vectors.unwrap().count(), 17);
     let without = TrainerStepConfig { token_vectors: true, ..paired() };
     refused(trainer.on(&executor).step(CAPTIONED, &captioned(), without), Status::InvalidArgument, "arena", None);
+    Ok(())
+}
+
+/// Every medium in one step: a clip of 3 layers of 2 x 3 patches, a recording of 3 chunks of 40 samples, a picture of
+/// one patch, a text.
+#[test]
+fn steps_take_every_medium() -> Result<()> {
+    let (executor, mut arena) = (Executor::for_ram(&[], None, 2)?, Arena::new()?);
+    let trainer = Trainer::init_ram(&executor, run())?;
+    let modalities = vec![Modality::Video, Modality::Audio, Modality::Image, Modality::Text];
+    let contents = vec![clip("h264.mp4"), recording(&samples(100)), picture(), b"a caption".to_vec()];
+    let mut stats = TrainerStepStats::default();
+    for step in 1..=3 {
+        let config = TrainerStepConfig { stats: Some(&mut stats), ..paired() };
+        assert!(trainer.on(&executor).step(&modalities, &contents, config)?.is_none());
+        assert_eq!((stats.step, stats.tokens, stats.dropped), (step, 3 * 6 + 3 + 1 + 9, 0));
+    }
+    if !cfg!(feature = "stub") {
+        assert!(stats.loss > 0.0 && stats.masked_video_loss > 0.0 && stats.masked_audio_loss > 0.0);
+    }
+    let config = TrainerStepConfig { arena: Some(&mut arena), ..paired() };
+    let call = trainer.deferred(&executor).step(modalities.clone(), contents.clone(), config)?;
+    assert_eq!(call.wait()?.unwrap().count(), 4);
+    let mut broken = contents;
+    broken[1].truncate(30);
+    refused(trainer.on(&executor).step(&modalities, &broken, paired()), MALFORMED, "", Some(1));
+    broken[0].clear();
+    refused(trainer.on(&executor).step(&modalities, &broken, paired()), MALFORMED, "", Some(0));
     Ok(())
 }
 
