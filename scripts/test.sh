@@ -71,13 +71,18 @@ if [ "$with_long" = yes ]; then
     python3 test/media/audio_test.py build/release/test/media/decoded_samples --all
 fi
 
-build tsan
+# Threads meet in the executor, the calls, the trainer, the mesh and where files are decoded; of texts, only where two
+# executors run at once.
+meeting=(executor_unit call_unit trainer_unit trainer_choices_unit trainer_safety trainer_start_unit rendezvous_unit
+    mesh_unit image_encode_unit audio_encode_unit video_encode_unit)
+printf '\n== Building: tsan\n'
+cmake --preset tsan >/dev/null
+cmake --build --preset tsan --target test_verbs_stress test_encode_unit "${meeting[@]/#/test_}"
 # GCC 12's ThreadSanitizer refuses the address layouts that newer kernels draw; where we may, we ask for a fixed one.
 if setarch "$(uname -m)" --addr-no-randomize true 2>/dev/null; then
     launcher=(setarch "$(uname -m)" --addr-no-randomize)
 fi
-# Threads meet in the executor, the calls and the trainer; of encoding, only where two executors run at once.
-check tsan --tests-regex '^(executor|call|trainer|rendezvous|mesh_unit)'
+check tsan --tests-regex "^($(IFS='|' && printf '%s' "${meeting[*]}"))\$"
 UFORM_STRESS_SECONDS=$([ "$with_long" = yes ] && printf 60 || printf 10) check tsan --tests-regex '^verbs_stress$'
 GTEST_FILTER='*two_executors*' check tsan --tests-regex '^encode_unit$'
 launcher=()
