@@ -168,7 +168,8 @@ void step_t::backward_masked(chunk_t &chunk, tower_gradients_t<float> const &gra
 /** The heads over whole items: pool and token vectors. */
 void step_t::backward_read(chunk_t &chunk, tower_gradients_t<float> const &gradients, float *d_states_sum,
                            lane_t &lane) noexcept {
-    bool const apart = chunk.read_states != chunk.states.states;
+    // By the run and not by the chunk, whether it asks or not: a sum's order is an item's own, whatever it lies beside.
+    bool const apart = trainer_.options_.chooses();
     std::size_t const cells = apart ? chunk.read.tokens() * geometry().hidden : 0;
     float *const d_read = apart ? lane.claim<float>(cells) : d_states_sum;
     if (lane.failed()) return;
