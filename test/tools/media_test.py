@@ -269,6 +269,7 @@ class MediaTest(unittest.TestCase):
             "letters": (with_header(second, 124, b"0000000zz00\0"), "b.png", "no number"),
             "checksum": (good[:second] + b"X" + good[second + 1:], "no sound tar header", str(second)),
             "cut header": (good[:second + 100], "cut short within a header"),
+            "cut padding": (good[:second - 1], "a.png", "padding"),
             "cut content": (good[:second + 512 + 50], "b.png", "50 are there"),
             "twice": (packed([("a.png", b"x"), ("c.txt", b""), ("a.png", b"y")]), "two members a.png"),
             "sparse": (with_header(0, 156, b"S"), "a.png", "sparse"),
@@ -285,7 +286,21 @@ class MediaTest(unittest.TestCase):
                 for part in parts:
                     self.assertIn(part, said.splitlines()[0])
         self.expect_failure(self.encode(self.folder / "shard.tar", "--strict"), 1, "shard.tar: ")
-        self.expect_rows(self.encode(self.put("shard.tar", good[:-1024])), [0, 1])  # without its two blocks of zeros
+        bare = good[:second + 512 + (len(self.pictures[1]) + 511) // 512 * 512]
+        self.expect_rows(self.encode(self.put("shard.tar", bare)), [0, 1])  # without the zeros that end it
+        nothing = self.encode(self.put("shard.tar", packed([("noextension", self.pictures[0])])), "--output", self.folder / "rows.npy")
+        self.assertEqual(nothing.returncode, 1)
+        self.assertIn(b"no file with an extension", nothing.stderr), self.assertIn(b"none of 1 inputs", nothing.stderr)
+
+    def test_media_are_not_written_over(self):
+        photos, order = self.put_pictures()
+        picture = photos / "a.png" if (photos / "a.png").exists() else next(photos.iterdir())
+        before = picture.read_bytes()
+        for flags in (("--output", picture), ("--output", self.folder / "rows.npy", "--names", picture),
+                      ("--output", self.folder / "rows.npy", "--log", picture)):
+            self.expect_failure(self.encode(photos, *flags), 1, picture.name + ": ", "written over")
+            self.assertEqual(picture.read_bytes(), before)
+        self.expect_rows(self.encode(photos), order)
 
     def score(self, *arguments):
         done = run("uform_eval", self.model, *arguments, "--json")
@@ -418,6 +433,18 @@ class MediaTrainingTest(unittest.TestCase):
     def test_bad_files_are_skipped_and_runs_resume(self):
         self.put("photos/3.png", self.pictures[3][:100])
         (self.folder / "photos/7.png").unlink()
+        output, log = self.output, self.log
+        for self.output, self.log in ((self.folder / "photos/1.png", log), (output, self.folder / "photos/1.png")):
+            self.expect_failure(self.train("--steps", 6), 1, "1.png: ", "written over")
+            self.assertEqual((self.folder / "photos/1.png").read_bytes(), self.pictures[1])
+        self.output, self.log = output, log
+        os.mkfifo(self.folder / "photos/pipe.png")  # nobody writes to it
+        self.records[5]["image"] = "photos/pipe.png"
+        self.write_records()
+        self.expect_success(self.train("--steps", 2))
+        self.assertIn("is no regular file", {event["reason"] for event in self.events("skipped")})
+        self.records[5]["image"] = "photos/5.png"
+        self.write_records(), self.output.unlink(), self.log.unlink()
         done = self.train("--steps", 6)
         self.expect_success(done)
         skipped = self.events("skipped")

@@ -17,6 +17,7 @@
 #include "support/error.hpp"
 #include "support/files.hpp"
 #include "support/interrupt.hpp"
+#include "support/signature.hpp"
 
 namespace uform::tools {
 
@@ -94,7 +95,15 @@ void check_apart(std::string const &target, std::string const &source) {
         fail_at(target, 0, "is read as well, and would be written over; choose another name");
 }
 
+void spare_media(std::string const &target) {
+    if (target.empty() || target == "-" || ::access(target.c_str(), R_OK) != 0) return;
+    std::string const head = read_head(target, signature_bytes_k);
+    if (modality_of(head) || is_tar(head))
+        fail_at(target, 0, "is a picture, a clip, a recording or a shard, and would be written over; choose another name");
+}
+
 std::string checkpoint_target(std::string const &path) {
+    spare_media(path);
     if (path == "-") fail_usage("--output: a checkpoint cannot go to standard output; name a file");
     check_writable(path);
     struct stat about = {};
@@ -144,10 +153,11 @@ std::string read_file(std::string const &path, std::size_t limit) {
     int const descriptor = file.number;
     std::string bytes;
     struct stat about = {};
-    if (::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode))
-        bytes.reserve(std::min(std::size_t(about.st_size), limit) + chunk_k);
+    bool const is_regular = ::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode);
+    bool const exceeds = is_regular && std::size_t(about.st_size) > limit; // told before it is read
+    if (is_regular && !exceeds) bytes.reserve(std::size_t(about.st_size) + chunk_k);
     while (true) {
-        if (bytes.size() > limit) fail_at(path, 0, "holds more than {} bytes; such a file is not read", limit);
+        if (exceeds || bytes.size() > limit) fail_at(path, 0, "holds more than {} bytes; such a file is not read", limit);
         std::size_t const before = bytes.size();
         bytes.resize(before + chunk_k);
         std::size_t const count = read_some(descriptor, bytes.data() + before, chunk_k, path);
@@ -232,7 +242,7 @@ output_file_t::output_file_t(std::string const &path) : path_(shown(path, "stdou
     check_path(path, path);
     bool const special = ::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
     if (!special) {
-        check_writable(path);
+        check_writable(path), spare_media(path);
         path_ = link_target(path);
         temporary_ = fmt::format("{}.tmp.{}", path_, ::getpid());
     }

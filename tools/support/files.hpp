@@ -39,6 +39,10 @@ std::string link_target(std::string const &path);
 /** Refuses to write over what is read: a `target` that is the same file as `source`. Empty names and `-` never are. */
 void check_apart(std::string const &target, std::string const &source);
 
+/** Refuses to write over a picture, a clip, a recording or a shard: by a slip of the hand, or found in a folder that is
+ *  read, and gone for good. */
+void spare_media(std::string const &target);
+
 /** The name a checkpoint can be renamed to: a regular file or none yet, links followed. */
 std::string checkpoint_target(std::string const &path);
 

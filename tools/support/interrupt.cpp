@@ -30,7 +30,7 @@ void install(int signal) noexcept {
 } // namespace
 
 void install_interrupt_handlers() noexcept {
-    install(SIGINT), install(SIGTERM);
+    install(SIGINT), install(SIGTERM), install(SIGHUP);
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN); // a file above the system's limit then fails like one on a full disk
 }

@@ -123,7 +123,12 @@ bool item_reader_t::open(found_file_t const &found, item_t &item) {
     if (!item.problem.empty()) return true;
     for (std::string const &own : written_) check_apart(own, item.name);
     try {
-        if (is_tar(read_head(item.name, signature_bytes_k))) return shard_.emplace(item.name), false;
+        if (is_tar(read_head(item.name, signature_bytes_k))) {
+            if (!shard_.emplace(item.name).entries().empty()) return false;
+            shard_.reset(),
+                item.problem = "the shard holds no file with an extension, which is what entries are made of";
+            return true;
+        }
         item.bytes = read_file(item.name, file_limit_k);
         recognize(item);
     } catch (tool_error_t const &error) {

@@ -59,6 +59,9 @@ std::string media_files_t::read(std::string_view value) const {
     if (!shards_) {
         std::string const path = name_of(value);
         check_path(path, path);
+        if (std::error_code failed;
+            std::filesystem::exists(path, failed) && !std::filesystem::is_regular_file(path, failed))
+            fail_at(path, 0, "is no regular file"); // a pipe would wait for its writer
         return read_file(path, file_limit_k);
     }
     reference_t const found = reference_in(value);

@@ -12,7 +12,7 @@ namespace uform::tools {
 
 run_log_t::run_log_t(std::string const &path, bool append) : path_(path) {
     if (path.empty()) return;
-    check_path(path, "--log");
+    check_path(path, "--log"), spare_media(path);
     file_ = path == "-" ? stdout : std::fopen(path.c_str(), append ? "ae" : "we");
     if (!file_) fail_at(path, 0, "cannot write it, {}; choose another place", system_reason());
 }

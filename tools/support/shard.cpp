@@ -99,7 +99,9 @@ class tar_walk_t {
                                                                                : size();
             if (bytes > end_ - at_) refuse("says it has {} bytes, of which {} are there", bytes, end_ - at_);
             std::uint64_t const content = at_;
-            at_ += std::min((bytes + block_k - 1) / block_k * block_k, end_ - at_); // the last one may lack its padding
+            std::uint64_t const padded = (bytes + block_k - 1) / block_k * block_k;
+            if (padded > end_ - at_) refuse("is cut short within its padding");
+            at_ += padded;
             if (is_extended(type)) {
                 read_extended(type, content, bytes, extended);
                 continue;
@@ -126,7 +128,7 @@ class tar_walk_t {
                 fmt::format(format, std::forward<arguments_>(arguments)...));
     }
 
-    /** False at a block of zeros, or where the file ends between two members. */
+    /** False at a block of zeros, or where the file ends between two members, as some writers leave it. */
     bool read_header() {
         if (at_ == end_) return false;
         header_ = read_at(descriptor_, path_, at_, block_k);
