@@ -58,7 +58,7 @@ void refuse_every_allocation(caller_ &caller, void (*verb)(call_ *), std::string
             ASSERT_TRUE(bytes_of_rows(caller.outputs.embeddings) == expected);
             ASSERT_FALSE(testing::Test::HasFailure());
         }
-    EXPECT_GT(refused, 0u);
+    if (UFORM_TEST_OWNS_MALLOC) EXPECT_GT(refused, 0u); // a sanitizer keeps it, and what libraries ask of it, to itself
 }
 
 /** A file's name as part of a test's. */
