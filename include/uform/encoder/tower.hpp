@@ -38,7 +38,7 @@ template <typename wide_>
 struct residuals_t {
     wide_ *data = nullptr;
     std::size_t stride = 0;
-    std::span<block_stash_t<wide_> const> stashes;
+    std::span<block_stash_t<wide_> const> stashes {};
 
     wide_ *input(std::size_t block) const noexcept { return data + block * stride; }
     bool keeps(std::size_t block) const noexcept { return block < stashes.size(); }
