@@ -25,7 +25,8 @@ double sum_of_squares(std::span<float const> values) noexcept {
     double sums[sums_k] = {};
     std::size_t const whole = values.size() / sums_k * sums_k;
     for (std::size_t i = 0; i < whole; i += sums_k)
-        for (std::size_t lane = 0; lane < sums_k; ++lane) sums[lane] += double(values[i + lane]) * double(values[i + lane]);
+        for (std::size_t lane = 0; lane < sums_k; ++lane)
+            sums[lane] += double(values[i + lane]) * double(values[i + lane]);
     for (std::size_t i = whole; i < values.size(); ++i) sums[i - whole] += double(values[i]) * double(values[i]);
     return std::accumulate(sums, sums + sums_k, 0.0);
 }
