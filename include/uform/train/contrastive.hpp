@@ -103,7 +103,8 @@ class contrastive_pass_t {
                 for (std::size_t index = 0; index < rows_.widths.size(); ++index) {
                     scalar_ const *const band = rows_.row(item) + rows_.band_start(index);
                     square += dot(rows_.band_columns(index), band, band);
-                    inverse_norms_[index * items_ + item] = inverse_norm_of(rows_.widths[index], rows_.row(item), square);
+                    inverse_norms_[index * items_ + item] =
+                        inverse_norm_of(rows_.widths[index], rows_.row(item), square);
                     pulls_[index * items_ + item] = 0;
                 }
             }
@@ -111,13 +112,14 @@ class contrastive_pass_t {
     }
 
     void score_rows(std::size_t index) noexcept {
-        block_.deal(block_.first(), block_.last(), 1, [&](std::size_t first, std::size_t last, lane_t &worker) noexcept {
-            scratch_scope_t scope(worker);
-            float *const attract = worker.claim<float>(items_), *const repel = worker.claim<float>(items_);
-            scalar_ *const logits = worker.claim<scalar_>(items_), *const terms = worker.claim<scalar_>(2 * items_);
-            if (worker.failed()) return;
-            for (std::size_t row = first; row < last; ++row) score_row(index, row, attract, repel, logits, terms);
-        });
+        block_.deal(
+            block_.first(), block_.last(), 1, [&](std::size_t first, std::size_t last, lane_t &worker) noexcept {
+                scratch_scope_t scope(worker);
+                float *const attract = worker.claim<float>(items_), *const repel = worker.claim<float>(items_);
+                scalar_ *const logits = worker.claim<scalar_>(items_), *const terms = worker.claim<scalar_>(2 * items_);
+                if (worker.failed()) return;
+                for (std::size_t row = first; row < last; ++row) score_row(index, row, attract, repel, logits, terms);
+            });
     }
 
     void score_row(std::size_t index, std::size_t row, float *attract, float *repel, scalar_ *logits,

@@ -63,7 +63,8 @@ class contrastive_block_t {
     bool claim(std::size_t bytes) noexcept {
         std::size_t const widths = rows_.widths.size(), row_bytes = (1 + widths) * items_ * sizeof(scalar_);
         block_rows_ = std::min(items_, std::max(bytes / row_bytes / tile_k * tile_k, tile_k));
-        raw_ = lane_.claim<scalar_>(block_rows_ * items_), forces_ = lane_.claim<scalar_>(widths * block_rows_ * items_);
+        raw_ = lane_.claim<scalar_>(block_rows_ * items_),
+        forces_ = lane_.claim<scalar_>(widths * block_rows_ * items_);
         transposed_ = lane_.claim<scalar_>(rows_.hidden * items_);
         if (lane_.failed()) return false;
         deal(0, items_, tile_k, [this](std::size_t first, std::size_t last, lane_t &) noexcept {
@@ -171,8 +172,7 @@ class contrastive_block_t {
             }
         for (std::size_t i = row; i < row_end; ++i)
             std::copy_n(tile + (i - row) * tile_k, column_end - column, forces(index, i) + column);
-        if (column > row)
-            turn(row_end - row, column_end - column, tile, tile_k, forces(index, column) + row, items_);
+        if (column > row) turn(row_end - row, column_end - column, tile, tile_k, forces(index, column) + row, items_);
     }
 
     /** Rows from `row` gain `a` [rows, others] times the embeddings of others, in the columns of this width alone. */
