@@ -10,9 +10,10 @@
  *      p_w[i] = sum_j A_w[i, j] D[i, j] / |E[i, :w]|^2
  *  and when all widths are scored, for the columns that the first width above them, w, adds to the one below it:
  *      d_E[i, k] += sum_j S[i, j] E[j, k] - q[i] E[i, k],   S and q the sums of A and p over w and all wider widths
- *  So widths cost no product that the widest one alone would not, but a square of [items, items] in scratch for each and
- *  one for D: 128 MiB at 4096 items and one width, which is what a step of the CPU trainer is sized for; scoring twice
- *  instead of storing would double the products. Every sum runs in the order of its index, whatever the threads.
+ *  So widths cost no product that the widest one alone would not, but tables of [items, items] in scratch, beside that of
+ *  D one a width: 128 MiB at 4096 items, which is what a step of the CPU trainer is sized for. Three widths at most keep
+ *  one; A of narrower ones, whose products are small, moves its columns at once. Scoring twice instead of storing would
+ *  double the products. Every sum runs in the order of its index, whatever the threads.
  */
 #pragma once
 #include <algorithm>
@@ -54,7 +55,8 @@ class contrastive_pass_t {
     contrastive_pass_t(lane_t &lane, contrastive_t<scalar_> const &in,
                        contrastive_gradient_t<scalar_> const &out) noexcept
         : lane_(lane), in_(in), out_(out), items_(in.relations.items), full_ {in.hidden},
-          widths_(in.widths.empty() ? std::span<std::size_t const>(full_) : in.widths) {}
+          widths_(in.widths.empty() ? std::span<std::size_t const>(full_) : in.widths),
+          apart_(widths_.size() > tables_k ? widths_.size() - tables_k : 0) {}
     contrastive_pass_t(contrastive_pass_t const &) = delete; // `widths_` may be its own
 
     scalar_ run() noexcept {
@@ -65,24 +67,26 @@ class contrastive_pass_t {
         scale_ = 1 / (real_t<scalar_>(anchors) * real_t<scalar_>(widths_.size()));
         scalar_ loss = 0;
         for (std::size_t index = 0; index < widths_.size(); ++index) {
-            extend_products(band_start(index), widths_[index]);
+            extend_products(index ? widths_[index - 1] : 0, widths_[index]);
             score_rows(index);
             if (lane_.failed()) return 0;
             loss += sum_of(items_, row_losses_);
             sum_groups();
             mirror(forces(index));
             hand_down(index);
+            if (index < apart_) spread(index, index + 1);
         }
-        spread();
+        spread(apart_, widths_.size());
         return loss * scale_;
     }
 
   private:
     static constexpr std::size_t tile_k = strip_rows_k; // squares that are turned
+    static constexpr std::size_t tables_k = 3;          // of forces, at most
 
     bool claim() noexcept {
         std::size_t const square = items_ * items_;
-        raw_ = lane_.claim<scalar_>(square), forces_ = lane_.claim<scalar_>(widths_.size() * square);
+        raw_ = lane_.claim<scalar_>(square), forces_ = lane_.claim<scalar_>((widths_.size() - apart_) * square);
         transposed_ = lane_.claim<scalar_>(in_.hidden * items_), pulls_ = lane_.claim<scalar_>(widths_.size() * items_);
         inverse_norms_ = lane_.claim<scalar_>(items_), row_losses_ = lane_.claim<scalar_>(items_);
         row_d_theta_ = lane_.claim<scalar_>(items_), row_d_bias_ = lane_.claim<scalar_>(items_);
@@ -98,8 +102,9 @@ class contrastive_pass_t {
         return true;
     }
     std::uint32_t group(std::size_t item) const noexcept { return in_.groups.empty() ? 0 : in_.groups[item]; }
-    scalar_ *forces(std::size_t index) const noexcept { return forces_ + index * items_ * items_; }
-    std::size_t band_start(std::size_t index) const noexcept { return index ? widths_[index - 1] : 0; }
+    scalar_ *forces(std::size_t index) const noexcept {
+        return forces_ + (index < apart_ ? 0 : index - apart_) * items_ * items_;
+    }
 
     /** D gains the columns [previous, width) of the embeddings; the diagonal then holds the squares of the norms. */
     void extend_products(std::size_t previous, std::size_t width) noexcept {
@@ -193,7 +198,7 @@ class contrastive_pass_t {
                 scalar_ const along = dot(items_, own, raw_ + row * items_);
                 scalar_ const pull = along * inverse_norms_[row] * inverse_norms_[row];
                 pulls_[index * items_ + row] = pull;
-                for (std::size_t narrower = 0; narrower < index; ++narrower) {
+                for (std::size_t narrower = apart_; narrower < index; ++narrower) {
                     scalar_ *const sum = forces(narrower) + row * items_;
                     for (std::size_t j = 0; j < items_; ++j) sum[j] += own[j];
                     pulls_[narrower * items_ + row] += pull;
@@ -202,10 +207,11 @@ class contrastive_pass_t {
         });
     }
 
-    void spread() noexcept {
+    /** Tables `[index, end)`, each onto the columns that narrower ones leave. */
+    void spread(std::size_t index, std::size_t end) noexcept {
         lane_.rows(items_, tile_k, [&](std::size_t first, std::size_t last, lane_t &) noexcept {
-            for (std::size_t index = 0; index < widths_.size(); ++index)
-                spread_band(forces(index), pulls_ + index * items_, first, last, band_start(index), widths_[index]);
+            for (std::size_t at = index, column = 0; at < end; column = widths_[at++])
+                spread_band(forces(at), pulls_ + at * items_, first, last, column, widths_[at]);
         });
     }
     void spread_band(scalar_ const *all, scalar_ const *pulls, std::size_t first, std::size_t last, std::size_t column,
@@ -233,9 +239,10 @@ class contrastive_pass_t {
     std::size_t items_;
     std::size_t full_[1];
     std::span<std::size_t const> widths_;
+    std::size_t apart_; // narrowest widths, whose A is spread by itself and makes room for the next
     real_t<scalar_> scale_ = 0;
     scalar_ *raw_ = nullptr;               // [items, items], D
-    scalar_ *forces_ = nullptr;            // [widths, items, items], G, then A, then S
+    scalar_ *forces_ = nullptr;            // [widths or tables_k, items, items], G, then A, then S
     scalar_ *pulls_ = nullptr;             // [widths, items], p, then q
     scalar_ *transposed_ = nullptr;        // [hidden, items]
     scalar_ *inverse_norms_ = nullptr;     // [items], of the current width
