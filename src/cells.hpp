@@ -5,8 +5,14 @@
 #pragma once
 #include <uform/encoder/entry.hpp>
 #include <uform/media/image.hpp>
+#include <uform/utilities/scalar.hpp>
 
 namespace uform {
+
+/** Levels from 0 to 255 → values of patches, from -1 to 1. */
+inline void center_levels(std::size_t count, double const *levels, bf16_t *values) noexcept {
+    for (std::size_t i = 0; i < count; ++i) values[i] = round_to_bf16(float(levels[i] / 127.5 - 1.0));
+}
 
 /**
  *  Where a cell's first value lies among the patches: the sum of an offset for its row in the file and one for its

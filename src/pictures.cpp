@@ -20,6 +20,7 @@ class patch_writer_t {
     resampling_t shape_;
     resampler_t resampler_;
     buffer_t<std::size_t> columns_; // [stored columns]: offsets
+    buffer_t<bf16_t> values_;       // [stored columns, channels]: of one row
     bf16_t *patches_;
     std::size_t limit_; // values of all patches
 
@@ -39,7 +40,7 @@ class patch_writer_t {
         return shape_.reduction;
     }
     [[nodiscard]] bool start() noexcept {
-        if (!columns_.resize(shape_.columns)) return false;
+        if (!columns_.resize(shape_.columns) || !values_.resize(shape_.columns * shape_.channels)) return false;
         for (std::size_t column = 0; column < shape_.columns; ++column) columns_[column] = placed_.of_column(column);
         return resampler_.start(shape_, {[](void *self, std::size_t row, double const *values) noexcept {
                                              static_cast<patch_writer_t *>(self)->place(row, values);
@@ -49,14 +50,24 @@ class patch_writer_t {
     void take(std::uint8_t const *row) noexcept { resampler_.take(row); }
 
   private:
-    void place(std::size_t row, double const *values) noexcept {
-        std::size_t const from = placed_.of_row(row), plane = entry_.patch_side * entry_.patch_side;
+    void place(std::size_t row, double const *levels) noexcept {
+        center_levels(values_.size(), levels, values_.data());
+        if (shape_.channels == 3)
+            place_values<3>(placed_.of_row(row));
+        else
+            place_values<4>(placed_.of_row(row));
+    }
+    template <std::size_t channels_>
+    void place_values(std::size_t from) noexcept {
+        std::size_t const plane = entry_.patch_side * entry_.patch_side;
         bf16_t const opaque = round_to_bf16(1.0f);
-        for (std::size_t column = 0; column < shape_.columns; ++column, values += shape_.channels) {
-            std::size_t const at = from + columns_[column];
-            if (at >= limit_) continue; // the context cuts this patch
-            for (std::size_t c = 0; c < entry_.channels; ++c)
-                patches_[at + c * plane] = c < shape_.channels ? round_to_bf16(float(values[c] / 127.5 - 1.0)) : opaque;
+        bf16_t const *values = values_.data();
+        for (std::size_t const column : columns_) {
+            std::size_t at = from + column;
+            if (at < limit_) // else the context cuts this patch
+                for (std::size_t c = 0; c < entry_.channels; ++c, at += plane)
+                    patches_[at] = c < channels_ ? values[c] : opaque;
+            values += channels_;
         }
     }
 };

@@ -36,10 +36,17 @@ struct cell_sink_t {
     void *self = nullptr;
 };
 
+/** The pixels that a cell covers along an axis, and how much of them, in the units above. */
+struct covered_t {
+    std::size_t first = 0, whole = 0; // the first pixel; those behind it that lie within the cell
+    std::uint64_t head = 0, tail = 0; // covered of the first pixel, and of the one behind the whole ones
+};
+
 class resampler_t {
     resampling_t shape_;
     cell_sink_t sink_;
-    buffer_t<std::uint16_t> row_;       // [source columns, channels]: what a row counts as
+    buffer_t<covered_t> columns_;       // [columns]
+    buffer_t<std::uint16_t> row_;       // [source columns, channels]: what a row with alpha counts as
     buffer_t<std::uint32_t> sums_;      // [source columns, channels]: of one row of cells, so far
     buffer_t<std::uint64_t> tall_sums_; // instead, where 32 bits would not hold them
     buffer_t<double> cells_;            // [columns, channels]
@@ -54,10 +61,10 @@ class resampler_t {
     void take(std::uint8_t const *row) noexcept;
 
   private:
+    template <typename value_, typename sum_>
+    void spread(value_ const *row, sum_ *sums) noexcept;
     template <typename sum_>
-    void spread(sum_ *sums) noexcept;
-    template <typename sum_>
-    void answer(std::size_t cell_row, sum_ *sums) noexcept;
+    void answer(std::size_t cell_row, sum_ const *sums) noexcept;
 };
 
 } // namespace uform
