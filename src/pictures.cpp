@@ -19,8 +19,7 @@ class patch_writer_t {
     cells_t placed_;
     resampling_t shape_;
     resampler_t resampler_;
-    buffer_t<std::size_t> columns_; // [stored columns]: offsets
-    buffer_t<bf16_t> values_;       // [stored columns, channels]: of one row
+    placer_t placer_;
     bf16_t *patches_;
     std::size_t limit_; // values of all patches
 
@@ -40,9 +39,9 @@ class patch_writer_t {
         return shape_.reduction;
     }
     [[nodiscard]] bool start() noexcept {
-        if (!columns_.resize(shape_.columns) || !values_.resize(shape_.columns * shape_.channels)) return false;
-        for (std::size_t column = 0; column < shape_.columns; ++column) columns_[column] = placed_.of_column(column);
-        return resampler_.start(shape_, {[](void *self, std::size_t row, double const *values) noexcept {
+        if (entry_.channels > shape_.channels) cover();
+        return placer_.start(placed_) &&
+               resampler_.start(shape_, {[](void *self, std::size_t row, double const *values) noexcept {
                                              static_cast<patch_writer_t *>(self)->place(row, values);
                                          },
                                          this});
@@ -50,25 +49,18 @@ class patch_writer_t {
     void take(std::uint8_t const *row) noexcept { resampler_.take(row); }
 
   private:
+    std::size_t plane() const noexcept { return entry_.patch_side * entry_.patch_side; }
     void place(std::size_t row, double const *levels) noexcept {
-        center_levels(values_.size(), levels, values_.data());
-        if (shape_.channels == 3)
-            place_values<3>(placed_.of_row(row));
-        else
-            place_values<4>(placed_.of_row(row));
+        std::size_t const from = placed_.of_row(row), channels = std::min(entry_.channels, shape_.channels);
+        for (std::size_t c = 0; c < channels; ++c)
+            placer_.place(levels + c * shape_.columns, from + c * plane(), limit_, patches_);
     }
-    template <std::size_t channels_>
-    void place_values(std::size_t from) noexcept {
-        std::size_t const plane = entry_.patch_side * entry_.patch_side;
+    /** A picture without alpha covers all of its patches. */
+    void cover() noexcept {
         bf16_t const opaque = round_to_bf16(1.0f);
-        bf16_t const *values = values_.data();
-        for (std::size_t const column : columns_) {
-            std::size_t at = from + column;
-            if (at < limit_) // else the context cuts this patch
-                for (std::size_t c = 0; c < entry_.channels; ++c, at += plane)
-                    patches_[at] = c < channels_ ? values[c] : opaque;
-            values += channels_;
-        }
+        for (std::size_t token = 0; token < limit_; token += entry_.token_values())
+            std::fill_n(patches_ + token + shape_.channels * plane(), (entry_.channels - shape_.channels) * plane(),
+                        opaque);
     }
 };
 

@@ -26,9 +26,10 @@ cells_t resampled(resampling_t const &shape, std::vector<std::uint8_t> const &pi
     EXPECT_TRUE(resampler.start(shape, {[](void *self, std::size_t row, double const *values) noexcept {
                                             seen_t &seen = *static_cast<seen_t *>(self);
                                             EXPECT_EQ(row, seen.next++);
-                                            std::size_t const count = seen.shape.columns * seen.shape.channels;
-                                            std::copy_n(values, count,
-                                                        seen.cells.begin() + std::ptrdiff_t(row * count));
+                                            std::size_t const columns = seen.shape.columns;
+                                            for (std::size_t i = 0; i < columns * seen.shape.channels; ++i)
+                                                seen.cells[(row * columns + i % columns) * seen.shape.channels +
+                                                           i / columns] = values[i];
                                         },
                                         &seen}));
     for (std::size_t row = 0; row < shape.source_rows(); ++row)

@@ -55,9 +55,9 @@ covered_t covered_by(axis_t const &axis, std::size_t cell) noexcept {
     return covered;
 }
 
-/** totals[c] = sum of sums [pixels, channels_] of the pixels that a cell covers, each by how much of it. */
+/** *totals[c] = sum of sums [pixels, channels_] of the pixels that a cell covers, each by how much of it. */
 template <std::size_t channels_, typename sum_>
-void sum_across(covered_t const &covered, std::uint64_t whole, sum_ const *sums, double *totals) noexcept {
+void sum_across(covered_t const &covered, std::uint64_t whole, sum_ const *sums, double *const *totals) noexcept {
     sum_ const *pixel = sums + covered.first * channels_;
     std::uint64_t head[channels_], inside[channels_] = {};
     for (std::size_t c = 0; c < channels_; ++c) head[c] = covered.head * pixel[c];
@@ -67,7 +67,7 @@ void sum_across(covered_t const &covered, std::uint64_t whole, sum_ const *sums,
     }
     if (covered.tail) pixel += channels_; // else it counts for nothing
     for (std::size_t c = 0; c < channels_; ++c)
-        totals[c] = double(std::int64_t(head[c] + whole * inside[c] + covered.tail * pixel[c])); // below 2^63
+        *totals[c] = double(std::int64_t(head[c] + whole * inside[c] + covered.tail * pixel[c])); // below 2^63
 }
 
 } // namespace
@@ -117,13 +117,14 @@ template <typename sum_>
 void resampler_t::answer(std::size_t cell_row, sum_ const *sums) noexcept {
     std::uint64_t const whole = std::uint64_t(shape_.reduction) * shape_.columns; // a pixel
     bool const alpha = shape_.channels == 4;
-    double *totals = cells_.data();
+    double *totals[4];
+    for (std::size_t c = 0; c < 4; ++c) totals[c] = cells_.data() + c % shape_.channels * shape_.columns;
     for (covered_t const &covered : columns_) {
         if (alpha)
             sum_across<4>(covered, whole, sums, totals);
         else
             sum_across<3>(covered, whole, sums, totals);
-        totals += shape_.channels;
+        for (double *&total : totals) ++total;
     }
     // Exact as long as the picture's area stays below 2^37; the quotient is rounded once.
     double const area = double(std::uint64_t(shape_.width) * shape_.height * (alpha ? 255 : 1));

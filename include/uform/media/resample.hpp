@@ -30,7 +30,7 @@ struct resampling_t {
     std::size_t source_rows() const noexcept { return (height + reduction - 1) / reduction; }
 };
 
-/** Takes a row of cells: `values` [columns, channels], from 0 to 255, colour premultiplied by alpha. */
+/** Takes a row of cells: `values` [channels, columns], from 0 to 255, colour premultiplied by alpha. */
 struct cell_sink_t {
     void (*take)(void *self, std::size_t row, double const *values) noexcept = nullptr;
     void *self = nullptr;
@@ -49,7 +49,7 @@ class resampler_t {
     buffer_t<std::uint16_t> row_;       // [source columns, channels]: what a row with alpha counts as
     buffer_t<std::uint32_t> sums_;      // [source columns, channels]: of one row of cells, so far
     buffer_t<std::uint64_t> tall_sums_; // instead, where 32 bits would not hold them
-    buffer_t<double> cells_;            // [columns, channels]
+    buffer_t<double> cells_;            // [channels, columns]
     std::size_t taken_ = 0;             // rows of the source
 
   public:
