@@ -9,6 +9,8 @@
 namespace uform {
 namespace {
 
+constexpr std::size_t tallest_k = UINT16_MAX; // whose sums 32 bits hold, 65535 × 255², and whose weights 16
+
 /** One axis, in units of which a cell has `pixels` and a pixel `cells`. The last pixel may end beyond the last cell. */
 struct axis_t {
     std::size_t pixels, cells, reduction;
@@ -25,14 +27,15 @@ struct axis_t {
     }
 };
 
-/** Weights of sums that 32 bits hold mostly fit 16, whose products vectors of any age have. */
-template <typename value_, typename sum_>
-void add_weighted(std::size_t count, std::uint64_t weight, value_ const *row, sum_ *sums) noexcept {
-    if (weight <= UINT16_MAX && sizeof(sum_) == 4) {
-        std::uint16_t const narrow = std::uint16_t(weight);
-        for (std::size_t i = 0; i < count; ++i) sums[i] += std::uint32_t(narrow) * std::uint16_t(row[i]);
-    } else
-        for (std::size_t i = 0; i < count; ++i) sums[i] += sum_(weight) * row[i];
+template <typename value_>
+void add_weighted(std::size_t count, std::uint64_t weight, value_ const *row, std::uint64_t *sums) noexcept {
+    for (std::size_t i = 0; i < count; ++i) sums[i] += weight * row[i];
+}
+/** Products of 16-bit numbers, which vectors of any age have. */
+template <typename value_>
+void add_weighted(std::size_t count, std::uint64_t weight, value_ const *row, std::uint32_t *sums) noexcept {
+    std::uint16_t const narrow = std::uint16_t(weight); // at most the height
+    for (std::size_t i = 0; i < count; ++i) sums[i] += std::uint32_t(narrow) * std::uint16_t(row[i]);
 }
 
 void premultiply(std::size_t pixels, std::uint8_t const *row, std::uint16_t *wide) noexcept {
@@ -75,7 +78,7 @@ void sum_across(covered_t const &covered, std::uint64_t whole, sum_ const *sums,
 bool resampler_t::start(resampling_t const &shape, cell_sink_t sink) noexcept {
     shape_ = shape, sink_ = sink, taken_ = 0;
     std::size_t const values = shape.source_columns() * shape.channels;
-    bool const tall = shape.height > UINT32_MAX / (255 * 255), alpha = shape.channels == 4;
+    bool const tall = shape.height > tallest_k, alpha = shape.channels == 4;
     if (!cells_.resize(shape.columns * shape.channels) || !columns_.resize(shape.columns)) return false;
     if (!row_.resize(alpha ? values : 0) || !sums_.resize(tall ? 0 : values) || !tall_sums_.resize(tall ? values : 0))
         return false;

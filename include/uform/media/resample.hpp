@@ -48,7 +48,7 @@ class resampler_t {
     buffer_t<covered_t> columns_;       // [columns]
     buffer_t<std::uint16_t> row_;       // [source columns, channels]: what a row with alpha counts as
     buffer_t<std::uint32_t> sums_;      // [source columns, channels]: of one row of cells, so far
-    buffer_t<std::uint64_t> tall_sums_; // instead, where 32 bits would not hold them
+    buffer_t<std::uint64_t> tall_sums_; // instead, where 32 bits might not hold them
     buffer_t<double> cells_;            // [channels, columns]
     std::size_t taken_ = 0;             // rows of the source
 
