@@ -26,13 +26,6 @@ using namespace bench;
 
 constexpr std::size_t width_k = 128, span_k = 64, tile_rows_k = 64;
 
-template <typename body_>
-double seconds_of(body_ const &body) {
-    double const start = seconds_now();
-    body();
-    return seconds_now() - start;
-}
-
 /** A matrix packed as a right operand. */
 struct operand_t {
     buffer_t<std::byte> memory;
