@@ -10,6 +10,13 @@ namespace bench {
 inline constexpr std::size_t hidden_k = 256, depth_k = 6, pairs_k = 256, items_k = 2 * pairs_k, length_k = 128;
 inline constexpr std::size_t legal_k = 8; // bytes an item chooses among
 
+template <typename body_>
+double seconds_of(body_ const &body) {
+    double const start = seconds_now();
+    body();
+    return seconds_now() - start;
+}
+
 /** Steps through the C ABI, plain or with every term. */
 struct steps_t {
     bool every;

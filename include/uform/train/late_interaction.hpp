@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include <uform/encoder/kit.hpp>
 #include <uform/train/pair_loss.hpp>
