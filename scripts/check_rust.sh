@@ -43,6 +43,16 @@ on_stub() { UFORM_LIBRARY_DIR=$stub "$@"; }
 # Panics that tests make on purpose are told on the error stream: it is shown where something failed.
 quietly() { "$@" 2>"$log" || { cat "$log" >&2; exit 1; }; }
 
+# The files among the rows of test/conformance, which C writes for us.
+conformance=$build/test/conformance/conformance_stub
+if [ -x "$conformance" ]; then
+    mkdir "$scratch/rows"
+    UFORM_CONFORMANCE_WRITE=$scratch/rows "$conformance" >"$log" || { cat "$log" >&2; exit 1; }
+    export UFORM_CONFORMANCE_FILES=$scratch/rows
+else
+    skip "files among the rows of test/conformance: no $conformance" true
+fi
+
 say 'the suite on the engine'
 quietly on_engine cargo test --locked --lib --test suite
 quietly on_engine cargo test --locked --doc

@@ -4,6 +4,8 @@
 
 #[path = "suite/abuse.rs"]
 mod abuse;
+#[path = "suite/conformance/mod.rs"]
+mod conformance;
 #[path = "suite/deferred.rs"]
 mod deferred;
 #[path = "suite/golden.rs"]

@@ -63,7 +63,10 @@ fn rows_of<E: Element>(data: &[E], columns: usize) -> Result<sys::uform_rows_t> 
 fn tape_of<E: Element>(data: &[E], offsets: &[usize], columns: usize) -> Result<(sys::uform_rows_tape_t, usize)> {
     let sys::uform_rows_t { data, count, columns, stride, scalar } = rows_of(data, columns)?;
     if offsets.is_empty() {
-        return Err(refuse(Status::InvalidArgument, "documents' offsets are one more than they, so at least one"));
+        return Err(refuse(
+            Status::InvalidArgument,
+            "documents.offsets are one more than the documents, so at least one",
+        ));
     }
     let offsets_start = offsets.as_ptr();
     let tape = sys::uform_rows_tape_t { data, count, columns, stride, scalar, offsets: offsets_start };
