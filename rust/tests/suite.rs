@@ -16,6 +16,8 @@ mod lifetimes;
 mod media;
 #[path = "suite/media_training.rs"]
 mod media_training;
+#[path = "suite/mesh.rs"]
+mod mesh;
 #[path = "suite/reference.rs"]
 mod reference;
 #[path = "suite/statuses.rs"]
