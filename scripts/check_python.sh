@@ -32,6 +32,15 @@ for variant in stub engine; do
     fi
 done
 
+# The files among the rows of test/conformance, which C writes for us where its tests are built.
+conformance=$release/test/conformance/conformance_stub
+if [ -x "$conformance" ]; then
+    UFORM_CONFORMANCE_FILES=$(mktemp -d)
+    export UFORM_CONFORMANCE_FILES
+    trap 'rm -rf "$UFORM_CONFORMANCE_FILES"' EXIT
+    UFORM_CONFORMANCE_WRITE=$UFORM_CONFORMANCE_FILES "$conformance" >"$UFORM_CONFORMANCE_FILES/log"
+fi
+
 # check VARIANT LIBRARY_FOLDER: only the extension is compiled.
 check() {
     local folder=build/python/$version-$1 stub=0 define=OFF

@@ -58,21 +58,25 @@ bool copy(PyObject *item, std::size_t index, char const *name, unsigned char *ou
 } // namespace
 
 bool tape_t::lend(PyObject *data, PyObject *offsets, char const *name) noexcept {
-    if (!lent_data_.borrow(data, name) || !lent_offsets_.borrow(offsets, name)) return false;
+    buffer_t marks;
+    if (!lent_data_.borrow(data, name) || !marks.borrow(offsets, name)) return false;
     bool const fits = view_.scalar == uform_scalar_u8_k ? lent_data_.is_bytes() : lent_data_.letter() == 'f';
     if (!fits)
         return PyErr_Format(PyExc_TypeError, "%s: the data must be of %s", name, uform_scalar_name(view_.scalar)),
                false;
-    if (!lent_offsets_.is_integer(sizeof(std::size_t)) || lent_offsets_.view().ndim > 1)
+    if (!marks.is_integer(sizeof(std::size_t)) || marks.view().ndim > 1)
         return PyErr_Format(PyExc_TypeError, "%s: the offsets must be a 1-D buffer of uint64", name), false;
-    std::size_t const marks = lent_offsets_.elements();
-    if (marks == 0) return raise(uform_status_invalid_argument_k, "%s: there are no offsets", name), false;
-    view_.data = lent_data_.data(), view_.offsets = static_cast<std::size_t const *>(lent_offsets_.data());
-    count_ = marks - 1;
+    if (marks.elements() == 0)
+        return raise(uform_status_invalid_argument_k, "%s.offsets are one more than the items, so at least one", name),
+               false;
+    count_ = marks.elements() - 1;
+    if (!copied_offsets_.allocate(count_ + 1)) return false;
+    std::memcpy(copied_offsets_.data(), marks.data(), (count_ + 1) * sizeof(std::size_t));
+    view_.data = lent_data_.data(), view_.offsets = copied_offsets_.data();
     // The library refuses offsets that decrease, but cannot know where the data ends.
     if (view_.offsets[count_] > lent_data_.elements())
-        return raise(uform_status_invalid_argument_k, "%s: the offsets end at %zu, the data at %zu", name,
-                     view_.offsets[count_], lent_data_.elements()),
+        return raise(uform_status_invalid_argument_k, "%s.offsets end at %zu, %s.data at %zu", name,
+                     view_.offsets[count_], name, lent_data_.elements()),
                false;
     return true;
 }

@@ -117,3 +117,15 @@ def test_paths_as_the_system_names_them(tmp_path, nano_path):
     assert uform.Model.load_ram_buffer(data).describe().depth == 4
     with pytest.raises(uform.MalformedError):
         uform.Model.load_ram_buffer(data[:1000])
+
+
+def test_numbers_may_change_once_a_call_has_them(model, executor, arena):
+    """Offsets are read after they were checked: what another thread writes into them meanwhile must not be."""
+    data, offsets = b"some text of mine" * 2000, np.arange(2001, dtype=np.uint64) * 17
+    expected = np.array(model.on(executor).text_encode((data, offsets), arena).embeddings)
+
+    def overwrite(completed, total):
+        offsets[:] = 0
+
+    answered = model.on(executor).text_encode((data, offsets), arena, progress=overwrite).embeddings
+    assert not offsets.any() and np.array_equal(answered, expected)
