@@ -29,11 +29,16 @@ pub unsafe trait Accepts<T> {}
 )]
 pub unsafe trait Owned {}
 
+// SAFETY: items are gathered, and what they borrow lives for ever.
 unsafe impl<I: 'static> Owned for Vec<I> {}
+// SAFETY: the same.
 unsafe impl<I: 'static, const N: usize> Owned for [I; N] {}
+// SAFETY: both halves are moved in, and their memory stays where it is.
 unsafe impl<E: Element> Owned for (Vec<E>, Vec<usize>) {}
+// SAFETY: the same.
 unsafe impl Owned for (String, Vec<usize>) {}
 
+// SAFETY: it is `Owned`.
 unsafe impl<R, T: Owned> Accepts<T> for crate::DeferredOn<'_, R> {}
 
 /// One item of a batch: text or bytes, or samples.

@@ -61,6 +61,8 @@ impl<'a, T: Parts<u8>, C: Parts<u8>> Call for Choose<'a, '_, T, C> {
             stats: self.stats,
             progress: place.progress,
         };
+        // SAFETY: what the struct points to is in `self` and the place, which stay where they are until the outcome is
+        // final.
         unsafe { sys::uform_text_choose(&mut arguments) };
         Ok(())
     }

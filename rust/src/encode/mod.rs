@@ -38,6 +38,8 @@ macro_rules! encode_files {
             let (files, count) = view_of(files.parts(), tape!("files"))?;
             landing.count = count;
             let mut arguments = encode_arguments!($struct, landing, place, { files, limits, });
+            // SAFETY: what the struct points to is in the inputs, the landing and the place, which stay until the
+            // outcome is final.
             unsafe { sys::$verb(&mut arguments) };
             Ok(())
         });
@@ -67,6 +69,8 @@ pub trait EncodeVerbs: ModelVerbs {
             let (texts, count) = view_of(texts.parts(), tape!("texts"))?;
             landing.count = count;
             let mut arguments = encode_arguments!(uform_text_encode_t, landing, place, { texts, });
+            // SAFETY: what the struct points to is in the inputs, the landing and the place, which stay until the
+            // outcome is final.
             unsafe { sys::uform_text_encode(&mut arguments) };
             Ok(())
         });
@@ -116,6 +120,8 @@ pub trait EncodeVerbs: ModelVerbs {
             let mut arguments = encode_arguments!(uform_image_encode_pixels_t, landing, place, {
                 pixels: own.0, heights: own.1, widths: own.2,
             });
+            // SAFETY: what the struct points to is in the inputs, the landing and the place, which stay until the
+            // outcome is final.
             unsafe { sys::uform_image_encode_pixels(&mut arguments) };
             Ok(())
         });
@@ -173,6 +179,8 @@ pub trait EncodeVerbs: ModelVerbs {
             landing.count = count;
             let mut arguments =
                 encode_arguments!(uform_audio_encode_samples_t, landing, place, { samples, sample_rate, });
+            // SAFETY: what the struct points to is in the inputs, the landing and the place, which stay until the
+            // outcome is final.
             unsafe { sys::uform_audio_encode_samples(&mut arguments) };
             Ok(())
         });

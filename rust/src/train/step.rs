@@ -138,6 +138,7 @@ pub struct TrainerStepConfig<'c, 'a> {
     pub stats: Option<&'c mut TrainerStepStats>,
 }
 
+// SAFETY: all but the arena lives for ever, and the arena is borrowed for as long as the answer is.
 unsafe impl Owned for TrainerStepConfig<'static, '_> {}
 
 /// What a step scored before its update: the embeddings, as which it is also read, and the token vectors that were
@@ -237,6 +238,8 @@ impl<'a, M: AsRef<[Modality]>, T: Parts<u8>> Call for Step<'_, 'a, M, T> {
             outputs_scalar: config.outputs_scalar as i32,
             stats: config.stats.as_deref_mut().map_or(ptr::null_mut(), |stats| ptr::from_mut(stats).cast()),
         };
+        // SAFETY: what the struct points to is in `self` and the place, which stay where they are until the outcome is
+        // final.
         unsafe { sys::uform_trainer_step(&mut arguments) };
         Ok(())
     }
