@@ -3,6 +3,7 @@
  *  @brief Borrowing buffers and arrays of numbers.
  */
 #include "buffers.hpp"
+#include "words.hpp"
 
 #include <type_traits>
 
@@ -87,11 +88,15 @@ bool array_t<element_>::take_buffer(PyObject *value, char const *name) noexcept 
 
 /** One number of a sequence; false where it is beyond the type, or, with an exception set, none. */
 template <typename element_>
-bool to_element(PyObject *item, element_ &out) noexcept {
+bool to_element(PyObject *item, char const *name, element_ &out) noexcept {
     if constexpr (std::is_floating_point_v<element_>) {
-        double const got = PyFloat_AsDouble(item);
-        return out = element_(got), got != -1.0 || !PyErr_Occurred();
+        float got = 0;
+        return given(item) ? to_f32(item, name, got) && (out = got, true)
+                           : (PyErr_Format(PyExc_TypeError, "%s must hold numbers, not None", name), false);
     } else {
+        if (!PyIndex_Check(item))
+            return PyErr_Format(PyExc_TypeError, "%s must hold integers, not %.100s", name, Py_TYPE(item)->tp_name),
+                   false;
         reference_t const number(PyNumber_Index(item));
         if (!number) return false;
         long long const got = PyLong_AsLongLong(number.get());
@@ -104,12 +109,12 @@ template <typename element_>
 bool array_t<element_>::take(PyObject *value, char const *name) noexcept {
     if (!given(value)) return true;
     if (PyObject_CheckBuffer(value)) return take_buffer(value, name);
-    reference_t const items(PySequence_Tuple(value)); // of its own: a list may change while buffers are asked for
+    reference_t const items(to_items(value, name));
     if (!items) return false;
     count_ = std::size_t(PyTuple_GET_SIZE(items.get()));
     if (!copied_.allocate(count_)) return false;
     for (std::size_t index = 0; index < count_; ++index) {
-        if (to_element(PyTuple_GET_ITEM(items.get(), index), copied_[index])) continue;
+        if (to_element(PyTuple_GET_ITEM(items.get(), index), name, copied_[index])) continue;
         if (PyErr_Occurred()) return blame_item(index);
         return raise_item(uform_status_invalid_argument_k, index, "%s holds a number out of range", name), false;
     }

@@ -74,8 +74,9 @@ extern template class array_t<float>;
 /** Items laid end to end. */
 class tape_t {
     buffer_t lent_data_;
+    array_t<std::size_t> lent_offsets_;
     memory_t<unsigned char> copied_data_;
-    memory_t<std::size_t> copied_offsets_; // even of lent data: nobody may move them once they are checked
+    memory_t<std::size_t> copied_offsets_;
     std::size_t count_ = 0;
     uform_tape_view_t view_ {};
 
@@ -85,7 +86,7 @@ class tape_t {
 
   public:
     /** A sequence of texts or files (u8), or of 1-D float32 buffers (f32), gathered with one copy; or a tuple of data,
-     *  lent, and offsets. Only where `texts` are meant is a str an item: of files it would be a path. */
+     *  lent, and offsets, which are a buffer of integers, a list or a tuple. Only where `texts` are meant is a str an item: of files it would be a path. */
     bool take(PyObject *value, char const *name, uform_scalar_t scalar, bool texts = true) noexcept;
     /** The same, and of as many items. */
     bool take_as_many(PyObject *value, char const *name, uform_scalar_t scalar, std::size_t items) noexcept;
