@@ -100,7 +100,10 @@ quietly on_engine cargo run --locked --release --example overhead
 say 'a new project, as README.md has it'
 project=$scratch/project
 cargo init --quiet --vcs none --name newcomer "$project"
-cargo add --quiet --manifest-path "$project/Cargo.toml" --path . uform
+# As rust/README.md adds the crate, UFORM being the repository.
+sed -n '/^```sh$/,/^```$/p' README.md | sed '/^```/d' >"$scratch/shell"
+[ -s "$scratch/shell" ]
+(cd "$project" && quietly bash -ec "$(sed "s|UFORM|$root|g" "$scratch/shell")")
 sed -n '/^```rust$/,/^```$/p' "$root/README.md" | sed '/^```/d' >"$project/src/main.rs"
 (cd "$root" && quietly on_engine cargo run --quiet --manifest-path "$project/Cargo.toml")
 

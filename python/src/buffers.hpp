@@ -86,7 +86,8 @@ class tape_t {
 
   public:
     /** A sequence of texts or files (u8), or of 1-D float32 buffers (f32), gathered with one copy; or a tuple of data,
-     *  lent, and offsets, which are a buffer of integers, a list or a tuple. Only where `texts` are meant is a str an item: of files it would be a path. */
+     *  lent, and offsets, which are a buffer of integers, a list or a tuple. Only where `texts` are meant is a str an
+     *  item: of files it would be a path. */
     bool take(PyObject *value, char const *name, uform_scalar_t scalar, bool texts = true) noexcept;
     /** The same, and of as many items. */
     bool take_as_many(PyObject *value, char const *name, uform_scalar_t scalar, std::size_t items) noexcept;
