@@ -21,9 +21,9 @@ cmake --build --preset release --target uform uform_stub_static uform_stub_share
 
 # An environment a variant, kept with what PyPI gave it. Without a registry an old one will do, if it has everything.
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-packages=(scikit-build-core pytest numpy mypy typing_extensions usearch)
 for variant in stub engine; do
-    folder=build/python/$version-$variant
+    folder=build/python/$version-$variant packages=(scikit-build-core pytest numpy)
+    [ "$variant" = stub ] || packages+=(mypy typing_extensions usearch) # which say nothing about the stub
     [ -x "$folder/bin/python" ] || "$python" -m venv "$folder" || skip "$python makes no virtual environment"
     if [ ! -f "$folder/complete" ]; then
         "$folder/bin/pip" install --quiet --disable-pip-version-check "${packages[@]}" >"$folder/log" 2>&1 ||
