@@ -21,9 +21,9 @@ cmake --build --preset release --target uform uform_stub_static uform_stub_share
 
 # An environment a variant, kept with what PyPI gave it. Without a registry an old one will do, if it has everything.
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-packages=(scikit-build-core pytest numpy mypy typing_extensions usearch)
 for variant in stub engine; do
-    folder=build/python/$version-$variant
+    folder=build/python/$version-$variant packages=(scikit-build-core pytest numpy)
+    [ "$variant" = stub ] || packages+=(mypy typing_extensions usearch) # which say nothing about the stub
     [ -x "$folder/bin/python" ] || "$python" -m venv "$folder" || skip "$python makes no virtual environment"
     if [ ! -f "$folder/complete" ]; then
         "$folder/bin/pip" install --quiet --disable-pip-version-check "${packages[@]}" >"$folder/log" 2>&1 ||
@@ -31,6 +31,15 @@ for variant in stub engine; do
         touch "$folder/complete"
     fi
 done
+
+# The files among the rows of test/conformance, which C writes for us where its tests are built.
+conformance=$release/test/conformance/conformance_stub
+if [ -x "$conformance" ]; then
+    UFORM_CONFORMANCE_FILES=$(mktemp -d)
+    export UFORM_CONFORMANCE_FILES
+    trap 'rm -rf "$UFORM_CONFORMANCE_FILES"' EXIT
+    UFORM_CONFORMANCE_WRITE=$UFORM_CONFORMANCE_FILES "$conformance" >"$UFORM_CONFORMANCE_FILES/log"
+fi
 
 # check VARIANT LIBRARY_FOLDER: only the extension is compiled.
 check() {

@@ -28,7 +28,7 @@ wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 found=$(rustc --version | cut -d ' ' -f 2)
 [ "$(printf '%s\n' "$wanted" "$found" | sort --version-sort | head -n 1)" = "$wanted" ] ||
     skip "rustc $found is older than $wanted, the least that is supported"
-timeout 120 cargo fetch --locked --quiet || skip 'the registry cannot be reached, and its crates are not here'
+timeout 120 cargo fetch --locked --quiet && timeout 120 cargo fetch --locked --quiet --manifest-path refusals/Cargo.toml || skip 'the registry cannot be reached, and its crates are not here'
 [ -f "$build/libuform.a" ] && [ -f "$stub/libuform_stub.a" ] || {
     printf 'check_rust: no libuform.a and src_stub/libuform_stub.a in %s; build the release preset first\n' "$build" >&2
     exit 1
@@ -43,6 +43,16 @@ on_stub() { UFORM_LIBRARY_DIR=$stub "$@"; }
 # Panics that tests make on purpose are told on the error stream: it is shown where something failed.
 quietly() { "$@" 2>"$log" || { cat "$log" >&2; exit 1; }; }
 
+# The files among the rows of test/conformance, which C writes for us.
+conformance=$build/test/conformance/conformance_stub
+if [ -x "$conformance" ]; then
+    mkdir "$scratch/rows"
+    UFORM_CONFORMANCE_WRITE=$scratch/rows "$conformance" >"$log" || { cat "$log" >&2; exit 1; }
+    export UFORM_CONFORMANCE_FILES=$scratch/rows
+else
+    skip "files among the rows of test/conformance: no $conformance" true
+fi
+
 say 'the suite on the engine'
 quietly on_engine cargo test --locked --lib --test suite
 quietly on_engine cargo test --locked --doc
@@ -55,7 +65,7 @@ quietly on_engine env UFORM_ALONE=1 cargo test --locked --test suite -- --exact 
 case $found in
 "$wanted".*)
     say 'what must not compile'
-    quietly on_stub cargo test --locked --features stub --test refusals
+    (cd refusals && quietly on_stub cargo test --locked --test refusals)
     ;;
 *) skip "what must not compile: the words kept are rustc $wanted's, this is $found" true ;;
 esac
@@ -90,7 +100,10 @@ quietly on_engine cargo run --locked --release --example overhead
 say 'a new project, as README.md has it'
 project=$scratch/project
 cargo init --quiet --vcs none --name newcomer "$project"
-cargo add --quiet --manifest-path "$project/Cargo.toml" --path . uform
+# As rust/README.md adds the crate, UFORM being the repository.
+sed -n '/^```sh$/,/^```$/p' README.md | sed '/^```/d' >"$scratch/shell"
+[ -s "$scratch/shell" ]
+(cd "$project" && quietly bash -ec "$(sed "s|UFORM|$root|g" "$scratch/shell")")
 sed -n '/^```rust$/,/^```$/p' "$root/README.md" | sed '/^```/d' >"$project/src/main.rs"
 (cd "$root" && quietly on_engine cargo run --quiet --manifest-path "$project/Cargo.toml")
 

@@ -3,8 +3,9 @@
  *  @brief Borrowing buffers and arrays of numbers.
  */
 #include "buffers.hpp"
+#include "words.hpp"
 
-#include <limits>
+#include <type_traits>
 
 namespace binding {
 
@@ -62,34 +63,66 @@ uform_scalar_t scalar_of(buffer_t const &buffer) noexcept {
 }
 
 template <typename element_>
+bool array_t<element_>::fits(buffer_t const &buffer) const noexcept {
+    if (buffer.view().ndim > 1) return false;
+    if constexpr (std::is_floating_point_v<element_>)
+        return buffer.letter() == 'f';
+    else
+        return buffer.is_integer(sizeof(element_));
+}
+
+template <typename element_>
+bool array_t<element_>::take_buffer(PyObject *value, char const *name) noexcept {
+    buffer_t lent;
+    if (!lent.borrow(value, name)) return false;
+    if (!fits(lent))
+        return PyErr_Format(PyExc_TypeError, "%s must be a 1-D buffer of %s, or a sequence", name,
+                            std::is_floating_point_v<element_> ? "float32"
+                            : sizeof(element_) == 8            ? "8-byte integers"
+                                                               : "4-byte integers"),
+               false;
+    if (!copied_.allocate(lent.elements())) return false;
+    count_ = lent.elements();
+    return count_ == 0 || std::memcpy(copied_.data(), lent.data(), count_ * sizeof(element_)), true;
+}
+
+/** One number of a sequence; false where it is beyond the type, or, with an exception set, none. */
+template <typename element_>
+bool to_element(PyObject *item, char const *name, element_ &out) noexcept {
+    if constexpr (std::is_floating_point_v<element_>) {
+        float got = 0;
+        return given(item) ? to_f32(item, name, got) && (out = got, true)
+                           : (PyErr_Format(PyExc_TypeError, "%s must hold numbers, not None", name), false);
+    } else {
+        if (!PyIndex_Check(item))
+            return PyErr_Format(PyExc_TypeError, "%s must hold integers, not %.100s", name, Py_TYPE(item)->tp_name),
+                   false;
+        reference_t const number(PyNumber_Index(item));
+        if (!number) return false;
+        long long const got = PyLong_AsLongLong(number.get());
+        if (got == -1 && PyErr_Occurred()) return PyErr_Clear(), false;
+        return out = element_(got), std::in_range<element_>(got);
+    }
+}
+
+template <typename element_>
 bool array_t<element_>::take(PyObject *value, char const *name) noexcept {
     if (!given(value)) return true;
-    if (PyObject_CheckBuffer(value)) {
-        if (!lent_.borrow(value, name)) return false;
-        if (!lent_.is_integer(sizeof(element_)) || lent_.view().ndim > 1)
-            return PyErr_Format(PyExc_TypeError, "%s must be a 1-D buffer of %zu-byte integers, or a sequence", name,
-                                sizeof(element_)),
-                   false;
-        return data_ = static_cast<element_ const *>(lent_.data()), count_ = lent_.elements(), true;
-    }
-    reference_t const items(PySequence_Tuple(value)); // of its own: a list may change while buffers are asked for
+    if (PyObject_CheckBuffer(value)) return take_buffer(value, name);
+    reference_t const items(to_items(value, name));
     if (!items) return false;
     count_ = std::size_t(PyTuple_GET_SIZE(items.get()));
     if (!copied_.allocate(count_)) return false;
     for (std::size_t index = 0; index < count_; ++index) {
-        reference_t const number(PyNumber_Index(PyTuple_GET_ITEM(items.get(), index)));
-        if (!number) return blame_item(index);
-        long long const got = PyLong_AsLongLong(number.get());
-        bool const failed = got == -1 && PyErr_Occurred();
-        if (failed) PyErr_Clear();
-        if (failed || !std::in_range<element_>(got))
-            return raise_item(uform_status_invalid_argument_k, index, "%s holds a number out of range", name), false;
-        copied_[index] = element_(got);
+        if (to_element(PyTuple_GET_ITEM(items.get(), index), name, copied_[index])) continue;
+        if (PyErr_Occurred()) return blame_item(index);
+        return raise_item(uform_status_invalid_argument_k, index, "%s holds a number out of range", name), false;
     }
-    return data_ = copied_.data(), true;
+    return true;
 }
 template class array_t<std::size_t>;
 template class array_t<std::uint32_t>;
 template class array_t<std::int32_t>;
+template class array_t<float>;
 
 } // namespace binding

@@ -43,13 +43,15 @@ class buffer_t {
 /** The scalar of a format's letter: f32, f16, i8 or u8; `unknown` for others. */
 uform_scalar_t scalar_of(buffer_t const &buffer) noexcept;
 
-/** Numbers, one per item: lent where they are an integer buffer of that width, else copied from a sequence. */
+/** Numbers, one per item or edge, copied from a buffer of that scalar or from a sequence: the library trusts what it
+ *  checked, and another thread, or whoever submitted a call, may write into a buffer that is merely lent. */
 template <typename element_>
 class array_t {
-    buffer_t lent_;
     memory_t<element_> copied_;
-    element_ const *data_ = nullptr;
     std::size_t count_ = 0;
+
+    bool fits(buffer_t const &buffer) const noexcept;
+    bool take_buffer(PyObject *value, char const *name) noexcept;
 
   public:
     /** Absent or None: NULL, of no elements. */
@@ -61,16 +63,18 @@ class array_t {
         return count_ == items ||
                (raise(uform_status_shape_mismatch_k, "%s has %zu elements for %zu items", name, count_, items), false);
     }
-    element_ const *data() const noexcept { return data_; }
+    element_ const *data() const noexcept { return copied_.data(); }
     std::size_t count() const noexcept { return count_; }
 };
 extern template class array_t<std::size_t>;
 extern template class array_t<std::uint32_t>;
 extern template class array_t<std::int32_t>;
+extern template class array_t<float>;
 
 /** Items laid end to end. */
 class tape_t {
-    buffer_t lent_data_, lent_offsets_;
+    buffer_t lent_data_;
+    array_t<std::size_t> lent_offsets_;
     memory_t<unsigned char> copied_data_;
     memory_t<std::size_t> copied_offsets_;
     std::size_t count_ = 0;
@@ -81,8 +85,9 @@ class tape_t {
     bool gather_samples(PyObject *items, char const *name) noexcept;
 
   public:
-    /** A sequence of texts or files (u8), or of 1-D float32 buffers (f32), gathered with one copy; or a tuple of data
-     *  and offsets, lent. Only where `texts` are meant is a str an item: of files it would be a path. */
+    /** A sequence of texts or files (u8), or of 1-D float32 buffers (f32), gathered with one copy; or a tuple of data,
+     *  lent, and offsets, which are a buffer of integers, a list or a tuple. Only where `texts` are meant is a str an
+     *  item: of files it would be a path. */
     bool take(PyObject *value, char const *name, uform_scalar_t scalar, bool texts = true) noexcept;
     /** The same, and of as many items. */
     bool take_as_many(PyObject *value, char const *name, uform_scalar_t scalar, std::size_t items) noexcept;

@@ -6,6 +6,7 @@
 #include "enums.hpp"
 #include "records.hpp"
 #include "verbs.hpp"
+#include "words.hpp"
 
 namespace binding {
 namespace {
@@ -86,7 +87,7 @@ using pixels_call_t = encode_call_t<uform_image_encode_pixels_t, uform_image_enc
 
 /** Heights and widths of [height, width, 3] uint8 buffers, and the same buffers as the bytes the tape gathers. */
 bool take_pixels(pixels_call_t &call, PyObject *value) noexcept {
-    reference_t const pictures(PySequence_Tuple(value));
+    reference_t const pictures(to_items(value, "pixels"));
     if (!pictures) return false;
     std::size_t const count = std::size_t(PyTuple_GET_SIZE(pictures.get()));
     if (!call.heights.allocate(count) || !call.widths.allocate(count)) return false;

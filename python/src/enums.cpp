@@ -4,6 +4,7 @@
  */
 #include "enums.hpp"
 #include "errors.hpp"
+#include "words.hpp"
 
 #include <cctype>
 
@@ -121,7 +122,7 @@ PyObject *from_mask(enum_t which, std::uint64_t mask) noexcept {
 
 bool to_mask(enum_t which, PyObject *value, char const *name, std::uint64_t &out) noexcept {
     if (!given(value)) return true;
-    reference_t const members(PySequence_Tuple(value));
+    reference_t const members(to_items(value, name));
     if (!members) return false;
     std::uint64_t mask = 0;
     for (Py_ssize_t index = 0; index < PyTuple_GET_SIZE(members.get()); ++index) {

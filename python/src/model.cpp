@@ -66,7 +66,7 @@ PyMethodDef verb_methods[] = {
         "text_encode", text_encode,
         "text_encode($self, /, texts, arena, *, outputs=None, dimensions=0, outputs_scalar=None, stats=None, "
         "progress=None)\n--\n\nEncodes texts, a token per byte: a sequence of str or bytes-like, or a tuple of a uint8 "
-        "buffer and uint64 offsets, lent. " UFORM_OUTPUTS_DOC UFORM_ENCODE_RAISES),
+        "buffer, lent, and uint64 offsets. " UFORM_OUTPUTS_DOC UFORM_ENCODE_RAISES),
     fast("image_encode", image_encode,
          "image_encode($self, /, files, arena, *, outputs=None, dimensions=0, outputs_scalar=None, stats=None, "
          "progress=None, limits=None)\n--\n\nEncodes JPEG, PNG or WebP files, bytes-like each, or a lent "

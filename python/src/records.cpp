@@ -37,7 +37,7 @@ bool keep_alive(instance_t *self, reference_t const &object) noexcept {
 
 /** Numbers as the bytes of a bytes object, its data aligned as any allocation's is. */
 bool set_sizes(instance_t *self, field_t const &field, PyObject *value) noexcept {
-    reference_t const items(PySequence_Tuple(value));
+    reference_t const items(to_items(value, field.name));
     if (!items) return false;
     Py_ssize_t const count = PyTuple_GET_SIZE(items.get());
     reference_t const storage(

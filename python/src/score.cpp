@@ -73,7 +73,9 @@ bool take_documents(rerank_call_t &call, PyObject *value, PyObject *&arena) noex
     if (!to_rows(rows, "documents", call.documents, got, arena)) return false;
     if (!call.offsets.take(offsets.get(), "documents.offsets")) return false;
     if (call.offsets.count() == 0)
-        return raise(uform_status_invalid_argument_k, "documents: there are no offsets"), false;
+        return raise(uform_status_invalid_argument_k,
+                     "documents.offsets are one more than the documents, so at least one"),
+               false;
     call.arguments.documents = {got.data, got.count, got.columns, got.stride, got.scalar, call.offsets.data()};
     call.arguments.count = call.offsets.count() - 1;
     return true;

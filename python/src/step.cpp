@@ -10,14 +10,14 @@
 namespace binding {
 namespace {
 
-/** One set of edges: offsets, ids and weights, as buffers. */
+/** One set of edges: offsets, ids and weights. */
 struct edges_t {
     array_t<std::size_t> offsets;
     array_t<std::uint32_t> ids;
-    buffer_t weights;
+    array_t<float> weights;
 
     /** A tuple of two or three, as `uform.Edges` is; the ids must reach as far as the offsets say. */
-    bool take(PyObject *value, std::size_t items, uform_edges_view_t &out) noexcept {
+    bool take(PyObject *value, char const *set, std::size_t items, uform_edges_view_t &out) noexcept {
         if (!given(value)) return true;
         Py_ssize_t const parts = PyTuple_Check(value) ? PyTuple_GET_SIZE(value) : 0;
         if (parts != 2 && parts != 3)
@@ -27,17 +27,18 @@ struct edges_t {
         if (!offsets.take(PyTuple_GET_ITEM(value, 0), "offsets") || !ids.take(PyTuple_GET_ITEM(value, 1), "ids"))
             return false;
         if (offsets.count() != items + 1)
-            return raise(uform_status_shape_mismatch_k, "edges have %zu offsets for %zu items", offsets.count(), items),
+            return raise(uform_status_shape_mismatch_k, "relations.%s has %zu offsets for %zu items", set,
+                         offsets.count(), items),
                    false;
-        if (offsets.data()[items] > ids.count())
-            return raise(uform_status_invalid_argument_k, "edges' offsets end beyond their ids"), false;
-        if (given(weighed)) {
-            if (!weights.borrow(weighed, "weights")) return false;
-            if (weights.letter() != 'f') return PyErr_SetString(PyExc_TypeError, "weights must be float32"), false;
-            if (weights.elements() < offsets.data()[items])
-                return raise(uform_status_shape_mismatch_k, "edges have fewer weights than ids"), false;
-        }
-        out = {offsets.data(), ids.data(), static_cast<float const *>(weights.data())};
+        std::size_t const end = offsets.data()[items];
+        if (end > ids.count())
+            return raise(uform_status_invalid_argument_k, "relations.%s.offsets end at %zu, relations.%s.ids at %zu",
+                         set, end, set, ids.count()),
+                   false;
+        if (!weights.take(weighed, "weights")) return false;
+        if (given(weighed) && weights.count() < end)
+            return raise(uform_status_shape_mismatch_k, "relations.%s has fewer weights than ids", set), false;
+        out = {offsets.data(), ids.data(), weights.data()};
         return true;
     }
 };
@@ -119,9 +120,9 @@ bool take_relations(step_call_t &call, PyObject *value) noexcept {
         return PyErr_SetString(PyExc_TypeError, "relations must be a uform.Relations"), false;
     uform_relations_view_t &out = call.arguments.relations;
     std::size_t const count = call.arguments.count;
-    return call.attract.take(PyTuple_GET_ITEM(value, 0), count, out.attract) &&
-           call.repel.take(PyTuple_GET_ITEM(value, 1), count, out.repel) &&
-           call.ignore.take(PyTuple_GET_ITEM(value, 2), count, out.ignore);
+    return call.attract.take(PyTuple_GET_ITEM(value, 0), "attract", count, out.attract) &&
+           call.repel.take(PyTuple_GET_ITEM(value, 1), "repel", count, out.repel) &&
+           call.ignore.take(PyTuple_GET_ITEM(value, 2), "ignore", count, out.ignore);
 }
 
 bool take_outputs(step_call_t &call, PyObject *const *values) noexcept {

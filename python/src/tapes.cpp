@@ -3,19 +3,20 @@
  *  @brief Tapes: lent as they are, or gathered from a sequence with one copy.
  */
 #include "buffers.hpp"
+#include "words.hpp"
 
 namespace binding {
 namespace {
 
-/** A pair of buffers, the second of 8-byte integers: data and offsets, rather than two items. */
+/** Whether these are data and offsets rather than two items: no item is a list, a tuple or a buffer of wide integers. */
 bool is_pair(PyObject *value) noexcept {
     if (!PyTuple_Check(value) || PyTuple_GET_SIZE(value) != 2) return false;
     PyObject *const offsets = PyTuple_GET_ITEM(value, 1);
+    if (PyList_Check(offsets) || PyTuple_Check(offsets)) return true;
     if (!PyObject_CheckBuffer(offsets) || PyBytes_Check(offsets)) return false;
-    Py_buffer view;
-    if (PyObject_GetBuffer(offsets, &view, PyBUF_STRIDED_RO) != 0) return PyErr_Clear(), true; // lend() says why
-    bool const wide = view.itemsize == sizeof(std::size_t);
-    return PyBuffer_Release(&view), wide;
+    buffer_t marks;
+    if (!marks.borrow_strided(offsets, "offsets")) return PyErr_Clear(), true; // lend() says why
+    return marks.view().itemsize > 1 && marks.is_integer(std::size_t(marks.view().itemsize));
 }
 
 /** Borrows an item that is neither str nor bytes. */
@@ -58,21 +59,23 @@ bool copy(PyObject *item, std::size_t index, char const *name, unsigned char *ou
 } // namespace
 
 bool tape_t::lend(PyObject *data, PyObject *offsets, char const *name) noexcept {
-    if (!lent_data_.borrow(data, name) || !lent_offsets_.borrow(offsets, name)) return false;
+    char offsets_name[64];
+    PyOS_snprintf(offsets_name, sizeof(offsets_name), "%s.offsets", name);
+    if (!lent_data_.borrow(data, name)) return false;
     bool const fits = view_.scalar == uform_scalar_u8_k ? lent_data_.is_bytes() : lent_data_.letter() == 'f';
     if (!fits)
         return PyErr_Format(PyExc_TypeError, "%s: the data must be of %s", name, uform_scalar_name(view_.scalar)),
                false;
-    if (!lent_offsets_.is_integer(sizeof(std::size_t)) || lent_offsets_.view().ndim > 1)
-        return PyErr_Format(PyExc_TypeError, "%s: the offsets must be a 1-D buffer of uint64", name), false;
-    std::size_t const marks = lent_offsets_.elements();
-    if (marks == 0) return raise(uform_status_invalid_argument_k, "%s: there are no offsets", name), false;
-    view_.data = lent_data_.data(), view_.offsets = static_cast<std::size_t const *>(lent_offsets_.data());
-    count_ = marks - 1;
+    if (!lent_offsets_.take(offsets, offsets_name)) return false;
+    if (lent_offsets_.count() == 0)
+        return raise(uform_status_invalid_argument_k, "%s are one more than the items, so at least one", offsets_name),
+               false;
+    count_ = lent_offsets_.count() - 1;
+    view_.data = lent_data_.data(), view_.offsets = lent_offsets_.data();
     // The library refuses offsets that decrease, but cannot know where the data ends.
     if (view_.offsets[count_] > lent_data_.elements())
-        return raise(uform_status_invalid_argument_k, "%s: the offsets end at %zu, the data at %zu", name,
-                     view_.offsets[count_], lent_data_.elements()),
+        return raise(uform_status_invalid_argument_k, "%s end at %zu, %s.data at %zu", offsets_name,
+                     view_.offsets[count_], name, lent_data_.elements()),
                false;
     return true;
 }
@@ -126,7 +129,7 @@ bool tape_t::take(PyObject *value, char const *name, uform_scalar_t scalar, bool
         return PyErr_Format(PyExc_TypeError, "%s must be a sequence of items, not one %.100s", name,
                             Py_TYPE(value)->tp_name),
                false;
-    reference_t const items(PySequence_Tuple(value)); // of its own: a list may change while buffers are asked for
+    reference_t const items(to_items(value, name));
     if (!items) return false;
     count_ = std::size_t(PyTuple_GET_SIZE(items.get()));
     if (!copied_offsets_.allocate(count_ + 1)) return false;

@@ -63,6 +63,8 @@ bool parse(signature_t const &signature, PyObject *arguments, PyObject *keywords
 
 bool to_u64(PyObject *value, char const *name, std::uint64_t &out) noexcept {
     if (!given(value)) return true;
+    if (!PyIndex_Check(value))
+        return PyErr_Format(PyExc_TypeError, "%s must be an integer, not %.100s", name, Py_TYPE(value)->tp_name), false;
     reference_t const integer(PyNumber_Index(value));
     if (!integer) return false;
     unsigned long long const got = PyLong_AsUnsignedLongLong(integer.get());
@@ -82,11 +84,19 @@ bool to_size(PyObject *value, char const *name, std::size_t &out) noexcept {
 
 bool to_f32(PyObject *value, char const *name, float &out) noexcept {
     if (!given(value)) return true;
+    if (!PyNumber_Check(value))
+        return PyErr_Format(PyExc_TypeError, "%s must be a number, not %.100s", name, Py_TYPE(value)->tp_name), false;
     double const got = PyFloat_AsDouble(value);
     if (got == -1.0 && PyErr_Occurred()) return false;
     if (got - got == 0 && float(got) - float(got) != 0)
         return raise(uform_status_invalid_argument_k, "%s is beyond float32", name), false;
     return out = float(got), true;
+}
+
+reference_t to_items(PyObject *value, char const *name) noexcept {
+    if (Py_TYPE(value)->tp_iter || PySequence_Check(value)) return reference_t(PySequence_Tuple(value));
+    PyErr_Format(PyExc_TypeError, "%s must be a sequence, not %.100s", name, Py_TYPE(value)->tp_name);
+    return reference_t();
 }
 
 bool to_path(PyObject *value, reference_t &keep, uform_bytes_view_t &out) noexcept {

@@ -25,6 +25,9 @@ bool to_size(PyObject *value, char const *name, std::size_t &out) noexcept;
 bool to_u64(PyObject *value, char const *name, std::uint64_t &out) noexcept;
 bool to_f32(PyObject *value, char const *name, float &out) noexcept;
 
+/** The items of any iterable, in a tuple of our own: a list may change while its items are looked at. */
+reference_t to_items(PyObject *value, char const *name) noexcept;
+
 /** A path as `os.fsencode` gives its bytes, kept alive by `keep`. */
 bool to_path(PyObject *value, reference_t &keep, uform_bytes_view_t &out) noexcept;
 /** A str as UTF-8, or bytes as they are, kept alive by `keep`. */

@@ -37,7 +37,8 @@ def test_bytes_like_of_every_kind(model):
 def test_a_lent_tape_is_read_in_place(model):
     data = b"first documentthe second"
     expected = embed(model, ["first document", "the second"])
-    for offsets in (np.array([0, 14, 24], np.uint64), np.array([0, 14, 24], np.int64), array.array("L", [0, 14, 24])):
+    for offsets in (np.array([0, 14, 24], np.uint64), np.array([0, 14, 24], np.int64), array.array("L", [0, 14, 24]),
+                    [0, 14, 24], (0, 14, 24)):
         assert np.array_equal(embed(model, (data, offsets)), expected)
     assert np.array_equal(embed(model, (np.frombuffer(data, np.uint8), np.array([6, 14], np.uint64))),
                           embed(model, ["document"]))
@@ -69,7 +70,8 @@ def test_two_bytes_are_two_texts(model):
     ((b"four", np.array([0, -1], np.int64)), uform.InvalidArgumentError, None),
     ((b"four", np.array([0, 2**63, 4], np.uint64)), uform.InvalidArgumentError, 1),
     ((np.zeros(4, np.float32), np.array([0, 4], np.uint64)), TypeError, None),
-    ((b"four", np.array([[0, 4]], np.uint64)), TypeError, None)])
+    ((b"four", np.array([[0, 4]], np.uint64)), TypeError, None), ((b"four", [0, 4.0]), TypeError, 1),
+    ((b"four", [0, -4]), uform.InvalidArgumentError, 1), (("four", [0, 4]), TypeError, None)])
 def test_refusals(model, arena, texts, kind, item):
     with pytest.raises(kind) as caught:
         model.text_encode(texts, arena)
@@ -117,3 +119,29 @@ def test_paths_as_the_system_names_them(tmp_path, nano_path):
     assert uform.Model.load_ram_buffer(data).describe().depth == 4
     with pytest.raises(uform.MalformedError):
         uform.Model.load_ram_buffer(data[:1000])
+
+
+def test_numbers_may_change_once_a_call_has_them(model, executor, arena):
+    """Offsets are read after they were checked: what another thread writes into them meanwhile must not be."""
+    data, offsets = b"some text of mine" * 2000, np.arange(2001, dtype=np.uint64) * 17
+    expected = np.array(model.on(executor).text_encode((data, offsets), arena).embeddings)
+
+    def overwrite(completed, total):
+        offsets[:] = 0
+
+    answered = model.on(executor).text_encode((data, offsets), arena, progress=overwrite).embeddings
+    assert not offsets.any() and np.array_equal(answered, expected)
+
+
+@pytest.mark.parametrize("call, named", [
+    (lambda model, arena: model.text_encode(None, arena), "texts must be a sequence, not NoneType"),
+    (lambda model, arena: model.text_encode((b"four", np.array([0, 4], np.int32)), arena), "texts.offsets must be"),
+    (lambda model, arena: model.text_encode(["one"], arena, dimensions=64.0), "dimensions must be an integer, not float"),
+    (lambda model, arena: model.image_encode_pixels(3, arena), "pixels must be a sequence, not int"),
+    (lambda model, arena: uform.Executor.for_ram(threads="2"), "threads must be an integer, not str"),
+    (lambda model, arena: uform.Executor.for_ram(memory_domains=[0.5]), "memory_domains must hold integers, not float"),
+    (lambda model, arena: uform.Contrastive(matryoshka_dimensions=64), "matryoshka_dimensions must be a sequence"),
+    (lambda model, arena: uform.Schedule(learning_rate="1e-3"), "learning_rate must be a number, not str")])
+def test_what_is_of_a_wrong_type_is_named(model, arena, call, named):
+    with pytest.raises(TypeError, match=named):
+        call(model, arena)

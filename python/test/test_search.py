@@ -49,6 +49,19 @@ def test_top_k_refuses(words, kind):
         make_index(np.zeros(8, np.float32))
 
 
+def test_outputs_are_rows_where_they_landed(model):
+    arena = uform.Arena()
+    landed = model.text_encode(["one", "two", "eins"], arena).embeddings
+    assert np.array_equal(top_k(landed, landed, 2)[0], top_k(np.array(landed), np.array(landed), 2)[0])
+    model.text_encode(["and nothing pins them"], arena)
+
+
+def test_one_text_is_no_list_of_documents(encoder):
+    for documents in ("abc", b"abc"):
+        with pytest.raises(TypeError, match="not one"):
+            encoder.rank("query", documents)
+
+
 def test_top_k_of_bytes_does_not_overflow():
     rows = np.array([[100, 100], [127, 127], [1, 2]], np.int8)
     positions, scores = top_k(rows[:1], rows, 0), top_k(rows[:1], rows, 2)[1]

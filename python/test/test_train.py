@@ -1,8 +1,9 @@
 """Trainers and meshes: options, steps, outputs, saves, resumes, refusals."""
 
+import json
+import pathlib
 import subprocess
 import sys
-import textwrap
 
 import numpy as np
 import pytest
@@ -167,35 +168,60 @@ def test_a_mesh_of_one(executor):
         uform.Mesh.bootstrap(executor, {"job": "x"})
 
 
+SECOND = ["four", "vier", "five", "fünf", "six", "sechs"]
+
+
+def in_a_mesh(rank, folder, deadline_milliseconds):
+    """What one process of two says of its steps: for `test_a_mesh_of_two_processes`, which starts both."""
+    executor = uform.Executor.for_ram(threads=1)
+    mesh = uform.Mesh.bootstrap(executor, uform.MeshOptions(
+        host_domain_index=rank, host_domain_count=2, directory=folder, job="pair",
+        deadline_milliseconds=deadline_milliseconds))
+    assert mesh.describe().devices == 2
+    return steps_of(make_trainer(executor, mesh=mesh, late_interaction=None, choices=None), [PAIRS, SECOND][rank])
+
+
+def steps_of(trainer, texts):
+    """Loss, gradient's norm and tokens of the first step, its rows' bits, and the loss of the third."""
+    stats, arena = uform.TrainerStepStats(), uform.Arena()
+    scored = np.array(step(trainer, texts, stats=stats, arena=arena))
+    first = [stats.loss, stats.gradient_norm, stats.tokens, scored.tobytes().hex()]
+    for _ in range(2):
+        step(trainer, texts, stats=stats)
+    return first + [stats.loss]
+
+
+def mesh_or_skip(rank, folder, deadline_milliseconds):
+    try:
+        return in_a_mesh(rank, folder, deadline_milliseconds)
+    except uform.UnsupportedError as refused:
+        pytest.skip(str(refused))
+
+
+def test_a_peer_that_never_comes_is_named(tmp_path):
+    with pytest.raises(uform.InputOutputError) as caught:
+        mesh_or_skip(0, tmp_path, 300)
+    assert caught.value.detail == "rank 1 of 2 did not come within 300 ms; 1 in all are missing"
+
+
 @engine_only
 def test_a_mesh_of_two_processes(tmp_path):
-    program = textwrap.dedent("""
-        import sys, numpy as np, uform
-        sys.path.insert(0, sys.argv[3])
-        from conftest import make_trainer
-        from test_train import PAIRS, step
-        executor = uform.Executor.for_ram(threads=1)
-        try:
-            mesh = uform.Mesh.bootstrap(executor, uform.MeshOptions(
-                host_domain_index=int(sys.argv[1]), host_domain_count=2, directory=sys.argv[2], job="pair",
-                deadline_milliseconds=60_000))
-        except uform.UnsupportedError as refused:
-            print("unsupported", refused)
-            sys.exit(0)
-        trainer = make_trainer(executor, mesh=mesh, late_interaction=None, choices=None)
-        stats = uform.TrainerStepStats()
-        for _ in range(3):
-            step(trainer, stats=stats)
-        print(mesh.describe().devices, stats.loss, stats.tokens)
-    """)
-    folder = str(__import__("pathlib").Path(__file__).parent)
+    with pytest.raises(uform.InputOutputError):
+        mesh_or_skip(0, tmp_path / "nobody", 1)
+    program = ("import sys, json; sys.path.insert(0, sys.argv[3]); from test_train import in_a_mesh; "
+               "print(json.dumps(in_a_mesh(int(sys.argv[1]), sys.argv[2], 60_000)))")
+    folder = str(pathlib.Path(__file__).parent)
     both = [subprocess.Popen([sys.executable, "-c", program, str(rank), str(tmp_path), folder], text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) for rank in range(2)]
     told = [process.communicate(timeout=120) for process in both]
     assert all(process.returncode == 0 for process in both), told
-    if told[0][0].startswith("unsupported"):
-        pytest.skip(told[0][0].strip())
-    assert told[0][0] == told[1][0] and told[0][0].split()[0] == "2"
+    told = [json.loads(out) for out, _ in told]
+    alone = steps_of(make_trainer(uform.Executor.for_ram(threads=1), late_interaction=None, choices=None), PAIRS + SECOND)
+    # Sums over the world differ in their order alone: by 1e-5 of a tensor's gradient at step one, so of its norm.
+    for loss, norm, tokens, rows, later in told:
+        assert np.allclose([loss, norm], alone[:2], rtol=1e-5, atol=0) and later == told[0][-1], (told, alone)
+        assert tokens == alone[2]
+    assert told[0][3] + told[1][3] == alone[3], "an item's row is its own"
 
 
 def test_vram_is_unsupported():

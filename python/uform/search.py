@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .model import Model
 from .types import Arena, Executor, InvalidArgumentError, ShapeMismatchError
@@ -41,12 +41,14 @@ class Encoder:
 
     def rank(self, query: str, documents: Iterable[str], count: int | None = None) -> list[tuple[int, float]]:
         """The `count` best documents, all if None, as (position, cosine), best first; of equals the earlier first."""
+        if isinstance(documents, (str, bytes)):
+            raise TypeError(f"documents must be several texts, not one {type(documents).__name__}")
         rows = self.encode(list(documents))
         positions, scores = top_k(self.encode([query]), rows, len(rows) if count is None else count)
         return list(zip(positions[0].tolist(), scores[0].tolist()))
 
 
-def top_k(queries: Rows, rows: Rows, count: int, *, block: int = 65_536) -> tuple[NDArray[np.int64], Rows]:
+def top_k(queries: ArrayLike, rows: ArrayLike, count: int, *, block: int = 65_536) -> tuple[NDArray[np.int64], Rows]:
     """The exact best `count` rows of each query, best first, of equals the earlier first: positions and scores.
 
     Scores [queries, `block`] are held at a time, whatever the number of rows. Fewer rows than `count` are all answered;
@@ -54,6 +56,7 @@ def top_k(queries: Rows, rows: Rows, count: int, *, block: int = 65_536) -> tupl
     """
     if operator.index(count) < 0 or operator.index(block) < 1:
         raise InvalidArgumentError("count must not be negative, and block must be above zero")
+    queries, rows = np.asarray(queries), np.asarray(rows)  # of what encode verbs answer, without a copy
     if queries.ndim != 2 or rows.ndim != 2 or queries.shape[1] != rows.shape[1]:
         raise ShapeMismatchError(f"queries and rows must be matrices of one width, not {queries.shape} and {rows.shape}")
     queries, count = queries.astype(np.float32, copy=False), min(count, len(rows))
@@ -69,10 +72,11 @@ def top_k(queries: Rows, rows: Rows, count: int, *, block: int = 65_536) -> tupl
     return positions, scores
 
 
-def make_index(rows: Rows, *, dtype: str = "f16") -> Any:
+def make_index(rows: ArrayLike, *, dtype: str = "f16") -> Any:
     """A `usearch.index.Index` over rows by inner product, keyed by position: `index.search(query, count)`."""
     from usearch.index import Index
 
+    rows = np.asarray(rows)
     if rows.ndim != 2:
         raise ShapeMismatchError(f"rows must be a matrix, not {rows.shape}")
     index = Index(ndim=rows.shape[1], metric="ip", dtype=dtype)

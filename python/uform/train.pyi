@@ -332,7 +332,7 @@ class TrainerStepStats:
 class Edges(NamedTuple):
     offsets: Numbers
     ids: Numbers
-    weights: Lent | None = None
+    weights: Lent | Iterable[float] | None = None
 
 class Relations(NamedTuple):
     attract: Edges | tuple[Any, ...] | None = None

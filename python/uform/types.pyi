@@ -15,10 +15,10 @@ Lent: TypeAlias = Union[Buffer, SupportsArray]
 _Result = TypeVar("_Result")
 StrPath: TypeAlias = Union[str, bytes, PathLike[str], PathLike[bytes]]
 Progress: TypeAlias = Callable[[int, int], object]
-Tape: TypeAlias = tuple[Lent, Lent]
+Numbers: TypeAlias = Union[Lent, Iterable[int]]
+Tape: TypeAlias = tuple[Lent, Union[Lent, list[int], tuple[int, ...]]]
 Items: TypeAlias = Union[Iterable[Union[str, Lent]], Tape]
 Files: TypeAlias = Union[Iterable[Lent], Tape]
-Numbers: TypeAlias = Union[Lent, Iterable[int]]
 
 class Status(IntEnum):
     UNKNOWN = -1

@@ -29,11 +29,16 @@ pub unsafe trait Accepts<T> {}
 )]
 pub unsafe trait Owned {}
 
+// SAFETY: items are gathered, and what they borrow lives for ever.
 unsafe impl<I: 'static> Owned for Vec<I> {}
+// SAFETY: the same.
 unsafe impl<I: 'static, const N: usize> Owned for [I; N] {}
+// SAFETY: both halves are moved in, and their memory stays where it is.
 unsafe impl<E: Element> Owned for (Vec<E>, Vec<usize>) {}
+// SAFETY: the same.
 unsafe impl Owned for (String, Vec<usize>) {}
 
+// SAFETY: it is `Owned`.
 unsafe impl<R, T: Owned> Accepts<T> for crate::DeferredOn<'_, R> {}
 
 /// One item of a batch: text or bytes, or samples.
@@ -154,14 +159,34 @@ impl<E: Element, D: AsRef<[E]>, O: AsRef<[usize]>> Items<E> for (D, O) {
     }
 }
 
+/// What is said of the tape of an argument: that it has no offsets, and that they go beyond its data.
+pub(crate) type Told = (&'static str, &'static str);
+
+/// The words for an argument whose elements are its `data`, or its `ids`.
+macro_rules! tape {
+    ($name:literal) => {
+        crate::inputs::tape!($name, "data")
+    };
+    ($name:literal, $elements:literal) => {
+        (
+            concat!($name, ".offsets are one more than the items, so at least one"),
+            concat!($name, ".offsets go beyond ", $name, ".", $elements),
+        )
+    };
+}
+pub(crate) use tape;
+
 /// A tape as C takes it, with its items counted. Offsets beyond the data are refused here, since C cannot see where it
 /// ends; ones that decrease are C's to refuse, which it does before it reads any item.
-pub(crate) fn view_of<E: Element>((data, offsets): (&[E], &[usize])) -> Result<(sys::uform_tape_view_t, usize)> {
+pub(crate) fn view_of<E: Element>(
+    (data, offsets): (&[E], &[usize]),
+    (no_offsets, beyond): Told,
+) -> Result<(sys::uform_tape_view_t, usize)> {
     if offsets.is_empty() {
-        return Err(refuse(Status::InvalidArgument, "a tape's offsets are one more than its items, so at least one"));
+        return Err(refuse(Status::InvalidArgument, no_offsets));
     }
     if offsets.iter().fold(0, |most, &offset| most.max(offset)) > data.len() {
-        return Err(refuse(Status::InvalidArgument, "a tape's offsets go beyond its data"));
+        return Err(refuse(Status::InvalidArgument, beyond));
     }
     let view = sys::uform_tape_view_t {
         data: data.as_ptr().cast(),
@@ -200,11 +225,13 @@ mod tests {
 
     #[test]
     fn tapes_stay_inside_their_data() {
-        let status = |offsets: &[usize]| view_of((&[1f32, 2.0][..], offsets)).map_err(|error| error.status);
-        assert_eq!(status(&[]).unwrap_err(), Status::InvalidArgument);
-        assert_eq!(status(&[0, 3]).unwrap_err(), Status::InvalidArgument);
-        assert_eq!(status(&[0, usize::MAX, 1]).unwrap_err(), Status::InvalidArgument);
-        let (view, count) = status(&[1, 2, 2]).unwrap();
+        let seen = |offsets: &[usize]| view_of((&[1f32, 2.0][..], offsets), tape!("samples"));
+        for (offsets, words) in [(&[][..], "samples.offsets are one more"), (&[0, 3], "go beyond samples.data")] {
+            let error = seen(offsets).unwrap_err();
+            assert!(error.status == Status::InvalidArgument && error.message.contains(words), "{error}");
+        }
+        assert_eq!(seen(&[0, usize::MAX, 1]).unwrap_err().status, Status::InvalidArgument);
+        let (view, count) = seen(&[1, 2, 2]).unwrap();
         assert_eq!((view.scalar, count), (sys::uform_scalar_f32_k, 2));
     }
 }

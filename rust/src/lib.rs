@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-#![warn(missing_docs)]
+#![warn(missing_docs, clippy::undocumented_unsafe_blocks)]
 // An error carries its detail in place, so that failing allocates nothing: about 300 bytes, written on failure alone.
 #![allow(clippy::result_large_err)]
 

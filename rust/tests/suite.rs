@@ -4,6 +4,8 @@
 
 #[path = "suite/abuse.rs"]
 mod abuse;
+#[path = "suite/conformance/mod.rs"]
+mod conformance;
 #[path = "suite/deferred.rs"]
 mod deferred;
 #[path = "suite/golden.rs"]
@@ -14,6 +16,8 @@ mod lifetimes;
 mod media;
 #[path = "suite/media_training.rs"]
 mod media_training;
+#[path = "suite/mesh.rs"]
+mod mesh;
 #[path = "suite/reference.rs"]
 mod reference;
 #[path = "suite/statuses.rs"]

@@ -92,6 +92,7 @@ TEST(clips, files_of_no_clip_are_named) {
              {"half of a WebM", webm.substr(0, webm.size() / 2), malformed_k},
              {"a WebM without its last byte", webm.substr(0, webm.size() - 1), malformed_k}}) {
         SCOPED_TRACE(row.what);
+        tell_row(row.what, row.status, "", 1, &row.file);
         tape_t const files({mp4, row.file, webm});
         encoded_t got;
         call_t call = clips.call(got);

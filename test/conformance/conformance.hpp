@@ -61,6 +61,13 @@ outcome_t answer(void (*verb)(call_ *), call_ call) {
     return outcome;
 }
 
+/**
+ *  A row of a table that the bindings replay too: `rows.txt` lists them all. A file in place of arguments is kept for
+ *  them beside the list, where one is written.
+ */
+void tell_row(std::string const &what, uform_status_t status, std::string const &word, std::size_t item = SIZE_MAX,
+              std::string const *file = nullptr);
+
 /** One way to break a call: the status, a word the message must name, and where one item is at fault, its index. */
 template <typename call_>
 struct breakage_t {
@@ -76,6 +83,7 @@ template <typename call_>
 void expect_refusals(void (*verb)(call_ *), call_ const &right, std::vector<breakage_t<call_>> const &breakages) {
     for (auto const &breakage : breakages) {
         SCOPED_TRACE(breakage.what);
+        tell_row(breakage.what, breakage.status, breakage.word, breakage.item);
         call_ call = right;
         breakage.make(call);
         outcome_t const outcome = answer(verb, call);

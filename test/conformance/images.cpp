@@ -127,6 +127,7 @@ TEST(images, files_of_no_picture_are_named) {
                              {"a JPEG without rows", jpeg, malformed_k},
                              {"a WebP's first bytes", std::string("RIFF\x10\0\0\0WEBPVP8 ", 16), malformed_k}}) {
         SCOPED_TRACE(row.what);
+        tell_row(row.what, row.status, "", 1, &row.file);
         tape_t const files({wide_png_k, row.file, wide_png_k});
         encoded_t got;
         files_t call = images.over_files(got);
@@ -183,6 +184,7 @@ TEST(images, checkpoints_tell_their_entry) {
         checkpoint_t checkpoint = checkpoint_t().with_images();
         row.spoil(checkpoint);
         std::string const bytes = checkpoint.bytes();
+        tell_row(row.what, malformed_k, row.word, SIZE_MAX, &bytes);
         model_t model;
         uform_model_load_ram_buffer_t call {};
         call.model = model.out(), call.buffer = view(bytes);

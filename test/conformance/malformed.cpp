@@ -10,6 +10,7 @@ namespace {
 
 void expect_loads(char const *what, std::string const &bytes, uform_status_t status) {
     SCOPED_TRACE(what);
+    tell_row(what, status, "", SIZE_MAX, &bytes);
     folder_t const folder;
     std::string const path = folder / "model.safetensors";
     write_file(path, bytes);

@@ -134,6 +134,7 @@ TEST(recordings, files_of_no_sound_are_named) {
                                                 {"a FLAC's first bytes", "fLaC", malformed_k},
                                                 {"an Ogg's first bytes", "OggS", malformed_k}}) {
         SCOPED_TRACE(row.what);
+        tell_row(row.what, row.status, "", 1, &row.file);
         tape_t const files({wav(1), row.file, wav(1)});
         encoded_t got;
         files_t call = recordings.over_files(got);
@@ -216,6 +217,7 @@ TEST(recordings, checkpoints_tell_their_entry) {
         checkpoint_t checkpoint = checkpoint_t().with_audio();
         row.spoil(checkpoint);
         std::string const bytes = checkpoint.bytes();
+        tell_row(row.what, malformed_k, row.word, SIZE_MAX, &bytes);
         model_t model;
         uform_model_load_ram_buffer_t call {};
         call.model = model.out(), call.buffer = view(bytes);

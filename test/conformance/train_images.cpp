@@ -156,6 +156,7 @@ TEST(trainer_images, runs_save_and_resume_their_entries) {
         {"masking.audio_weight: saved 1, asked 2", [](init_t &c) { c.masking.audio_weight = 2; }}};
     for (auto const &[detail, change] : changes) {
         SCOPED_TRACE(detail);
+        tell_row(detail, uform_status_config_mismatch_k, detail);
         init_t call = init(resumed);
         call.resume = view(path);
         change(call);

@@ -312,6 +312,7 @@ TEST(meshes, of_one_process_train) {
 TEST(meshes, refusals) {
     uform_mesh_t mesh = reinterpret_cast<uform_mesh_t>(0x1);
     auto const expect = [&](uform_status_t status, char const *named, auto const &change) {
+        tell_row(named, status, named);
         uform_mesh_bootstrap_t call {};
         call.mesh = &mesh, mesh = reinterpret_cast<uform_mesh_t>(0x1);
         change(call.options);

@@ -216,6 +216,7 @@ TEST(trainer_resume, refuses_another_run) {
         {"choices.temperature_groups: saved 1, asked 2", [](init_t &c) { c.choices.temperature_groups = 2; }}};
     for (auto const &[detail, change] : changes) {
         SCOPED_TRACE(detail);
+        tell_row(detail, mismatch_k, detail);
         auto const outcome = again(change);
         EXPECT_STATUS(outcome, mismatch_k);
         EXPECT_EQ(std::string(outcome.detail).rfind(detail, 0), 0u) << outcome.detail;
@@ -249,6 +250,7 @@ TEST(trainer_resume, takes_what_is_no_part_of_a_run) {
          }}};
     for (auto const &[what, change] : changes) {
         SCOPED_TRACE(what);
+        tell_row(what, uform_status_success_k, "");
         trainer_t resumed;
         auto call = whole_init(resumed.out());
         call.resume = view(path);

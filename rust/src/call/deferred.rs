@@ -32,7 +32,7 @@ pub struct Deferred<'r, T> {
     borrowed: PhantomData<&'r ()>,
 }
 
-// What crosses threads is gathered data, a handler that is `Send`, and `T`; the executor is not touched any more.
+// SAFETY: what crosses threads is gathered data, a handler that is `Send`, and `T`; the executor is not touched any more.
 unsafe impl<T: Send> Send for Deferred<'_, T> {}
 
 impl<'r, T> Deferred<'r, T> {
@@ -49,6 +49,7 @@ impl<'r, T> Deferred<'r, T> {
             call: UnsafeCell::new(call),
         });
         let state = NonNull::from(Box::leak(boxed));
+        // SAFETY: the box was leaked just now, and is taken back where the call is final.
         let shared = unsafe { state.as_ref() };
         let place = Place {
             executor: executor.handle,
@@ -56,12 +57,14 @@ impl<'r, T> Deferred<'r, T> {
             completion: sys::uform_completion_queued_k,
             progress: Handler::as_c(shared.handler.get()),
         };
+        // SAFETY: the state stays on the heap until the outcome is final; nobody else looks into the cell.
         if let Err(error) = unsafe { (*shared.call.get()).submit(&place) } {
+            // SAFETY: nothing was called, so the state is this function's alone.
             drop(unsafe { Box::from_raw(state.as_ptr()) });
             return Err(error);
         }
         let state: NonNull<State<dyn Call<Output = T> + '_>> = state;
-        // The lifetime alone goes, as for the handler.
+        // SAFETY: the lifetime alone goes; what the call borrows lives for ever or as `T` does.
         let state = unsafe {
             std::mem::transmute::<NonNull<State<dyn Call<Output = T> + '_>>, NonNull<State<dyn Call<Output = T>>>>(
                 state,
@@ -71,12 +74,14 @@ impl<'r, T> Deferred<'r, T> {
     }
 
     fn outcome(&self) -> *const sys::uform_outcome_t {
+        // SAFETY: the state lives as long as `self`.
         unsafe { self.state.as_ref() }.outcome.get().cast()
     }
 
     /// `Ok` once the call succeeded, [`Status::Deferred`] while it is not final, else its failure:
     /// `uform_outcome_status`.
     pub fn status(&self) -> std::result::Result<(), Status> {
+        // SAFETY: C wrote the outcome as deferred before the verb returned, and reads its status atomically.
         match unsafe { sys::uform_outcome_status(self.outcome()) } {
             sys::uform_status_success_k => Ok(()),
             status => Err(Status::from_c(status).unwrap_or(Status::Internal)),
@@ -85,6 +90,7 @@ impl<'r, T> Deferred<'r, T> {
 
     /// Blocks until the call is final: `uform_outcome_wait`.
     pub fn wait(self) -> Result<T> {
+        // SAFETY: C wrote the outcome as deferred before the verb returned.
         unsafe { sys::uform_outcome_wait(self.outcome()) };
         self.finish()
     }
@@ -92,6 +98,7 @@ impl<'r, T> Deferred<'r, T> {
     /// Whether a call that is waited for is not final, and so never will be: the library says of one whose threads
     /// stayed in the process that forked this one that it is over, but nobody writes its outcome.
     fn is_torn_by_fork(&self) -> bool {
+        // SAFETY: C wrote the status, and nobody writes it after a wait returned.
         unsafe { (&raw const (*self.outcome()).status).read() == sys::uform_status_deferred_k }
     }
 
@@ -102,25 +109,30 @@ impl<'r, T> Deferred<'r, T> {
             // All of it may be half written: it is leaked.
             return Err(refuse(Status::Unsupported, "the call was left behind in the process that forked"));
         }
+        // SAFETY: the call is final, so C is done with the box that `submit` leaked.
         let mut state = unsafe { Box::from_raw(this.state.as_ptr()) };
         if let Some(panic) = state.handler.get_mut().panic.take() {
             drop(state);
             resume_unwind(panic);
         }
+        // SAFETY: a final outcome is written.
         let outcome = unsafe { state.outcome.get_mut().assume_init_ref() };
         if outcome.status != sys::uform_status_success_k {
             return Err(Error::of(outcome));
         }
+        // SAFETY: the outcome is a success.
         Ok(unsafe { state.call.get_mut().take() })
     }
 }
 
 impl<T> Drop for Deferred<'_, T> {
     fn drop(&mut self) {
+        // SAFETY: C wrote the outcome as deferred before the verb returned.
         unsafe { sys::uform_outcome_wait(self.outcome()) };
         if self.is_torn_by_fork() {
             return;
         }
+        // SAFETY: the call is final, so C is done with the box that `submit` leaked.
         let mut state = unsafe { Box::from_raw(self.state.as_ptr()) };
         let panic = state.handler.get_mut().panic.take();
         drop(state);

@@ -26,21 +26,23 @@ pub(super) struct Handler {
 impl Handler {
     /// The caller keeps the handler borrowed until the call is final.
     pub(super) fn new(handler: Option<Progress<'_>>) -> Self {
-        // The lifetime alone goes.
+        // SAFETY: the lifetime alone goes, and the caller keeps the handler borrowed until no more reports are made.
         let erase = |handler| unsafe { std::mem::transmute::<Erased<'_>, Erased<'static>>(NonNull::from_mut(handler)) };
         Self { handler: handler.map(erase), panic: None }
     }
 
     pub(super) fn as_c(this: *mut Self) -> sys::uform_progress_t {
+        // SAFETY: callers give a pointer to a handler of theirs that no report reads yet.
         let reports = unsafe { (*this).handler.is_some() };
         sys::uform_progress_t { callback: reports.then_some(report as sys::callback_t), context: this.cast() }
     }
 }
 
 unsafe extern "C" fn report(completed: usize, total: usize, context: *mut c_void) -> bool {
-    // C makes one report at a time, and nobody else looks here until the call is final.
+    // SAFETY: C makes one report at a time, and nobody else looks here until the call is final.
     let this = unsafe { &mut *context.cast::<Handler>() };
     let Some(mut handler) = this.handler.filter(|_| this.panic.is_none()) else { return false };
+    // SAFETY: the handler is borrowed until the call is final, and nobody else calls it meanwhile.
     match catch_unwind(AssertUnwindSafe(|| unsafe { handler.as_mut() }(completed, total))) {
         Ok(flow) => flow.is_continue(),
         Err(panic) => {

@@ -62,14 +62,16 @@ pub(crate) fn run_here<C: Call>(
         completion: sys::uform_completion_blocking_k,
         progress: Handler::as_c(&mut handler),
     };
+    // SAFETY: call, outcome and handler stay in this frame, and a blocking verb is done with them when it returns.
     unsafe { call.submit(&place)? };
     if let Some(panic) = handler.panic.take() {
         resume_unwind(panic);
     }
-    // A blocking verb's outcome is final on return.
+    // SAFETY: the verb was called, and a blocking one's outcome is written when it returns.
     let outcome = unsafe { outcome.assume_init_ref() };
     if outcome.status != sys::uform_status_success_k {
         return Err(Error::of(outcome));
     }
+    // SAFETY: the outcome is a success.
     Ok(unsafe { call.take() })
 }

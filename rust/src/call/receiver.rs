@@ -71,10 +71,12 @@ impl<'r, R> Receiver for DeferredOn<'r, R> {
     type Answer<T> = Deferred<'r, T>;
 
     fn run<C: Call>(&self, call: C, progress: Option<Progress<'_>>) -> Result<Deferred<'r, C::Output>> {
-        // Every verb asks `Self: Accepts` of each input and of the config, which here admits what lives for ever alone.
+        // SAFETY: every verb asks `Self: Accepts` of each input and of the config, which here admits what lives for ever alone.
         unsafe { Deferred::submit(call, progress, self.executor) }
     }
 }
 
+// SAFETY: it blocks.
 unsafe impl<T> Accepts<T> for crate::Model {}
+// SAFETY: it blocks.
 unsafe impl<R, T> Accepts<T> for On<'_, R> {}

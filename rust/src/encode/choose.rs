@@ -5,7 +5,7 @@ use std::ptr;
 use super::configs::TextChooseConfig;
 use super::landing::NO_TAPE;
 use crate::call::{Call, Place};
-use crate::inputs::{Parts, view_of};
+use crate::inputs::{Parts, tape, view_of};
 use crate::model::Model;
 use crate::sys;
 use crate::types::{Arena, Result, RowsTape, Scalar, Status, Tape, per_item, refuse};
@@ -40,8 +40,8 @@ impl<'a, T: Parts<u8>, C: Parts<u8>> Call for Choose<'a, '_, T, C> {
     type Output = Tape<'a>;
 
     unsafe fn submit(&mut self, place: &Place) -> Result<()> {
-        let (texts, count) = view_of(self.inputs.0.parts())?;
-        let (choices, choosing) = view_of(self.inputs.1.parts())?;
+        let (texts, count) = view_of(self.inputs.0.parts(), tape!("texts"))?;
+        let (choices, choosing) = view_of(self.inputs.1.parts(), tape!("choices"))?;
         if choosing != count {
             return Err(refuse(Status::ShapeMismatch, "choices are not one set per text"));
         }
@@ -61,6 +61,8 @@ impl<'a, T: Parts<u8>, C: Parts<u8>> Call for Choose<'a, '_, T, C> {
             stats: self.stats,
             progress: place.progress,
         };
+        // SAFETY: what the struct points to is in `self` and the place, which stay where they are until the outcome is
+        // final.
         unsafe { sys::uform_text_choose(&mut arguments) };
         Ok(())
     }

@@ -87,6 +87,7 @@ macro_rules! configs {
             }
         }
 
+        // SAFETY: its stats, handler and groups live for ever.
         unsafe impl Owned for $name<'static> {}
     )* };
 }

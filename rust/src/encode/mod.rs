@@ -5,7 +5,7 @@ mod configs;
 mod landing;
 mod rerank;
 
-use crate::inputs::{Accepts, Items, Parts, view_of};
+use crate::inputs::{Accepts, Items, Parts, tape, view_of};
 use crate::model::{Model, ModelVerbs};
 use crate::sys;
 use crate::types::{Arena, Result, Status, Tape, refuse};
@@ -35,9 +35,11 @@ macro_rules! encode_files {
         let landing = Landing::new($self.model(), $outputs, config.dimensions, knobs, $arena);
         let limits = config.limits.as_c();
         let call = encode(landing, $files.into_tape()?, move |files, landing, place| {
-            let (files, count) = view_of(files.parts())?;
+            let (files, count) = view_of(files.parts(), tape!("files"))?;
             landing.count = count;
             let mut arguments = encode_arguments!($struct, landing, place, { files, limits, });
+            // SAFETY: what the struct points to is in the inputs, the landing and the place, which stay until the
+            // outcome is final.
             unsafe { sys::$verb(&mut arguments) };
             Ok(())
         });
@@ -64,9 +66,11 @@ pub trait EncodeVerbs: ModelVerbs {
         let knobs = (config.outputs_scalar, config.stats);
         let landing = Landing::new(self.model(), outputs, config.dimensions, knobs, arena);
         let call = encode(landing, texts.into_tape()?, |texts, landing, place| {
-            let (texts, count) = view_of(texts.parts())?;
+            let (texts, count) = view_of(texts.parts(), tape!("texts"))?;
             landing.count = count;
             let mut arguments = encode_arguments!(uform_text_encode_t, landing, place, { texts, });
+            // SAFETY: what the struct points to is in the inputs, the landing and the place, which stay until the
+            // outcome is final.
             unsafe { sys::uform_text_encode(&mut arguments) };
             Ok(())
         });
@@ -108,7 +112,7 @@ pub trait EncodeVerbs: ModelVerbs {
         let landing = Landing::new(self.model(), outputs, config.dimensions, knobs, arena);
         let inputs = (pixels.into_tape()?, heights, widths);
         let call = encode(landing, inputs, |(pixels, heights, widths), landing, place| {
-            let (pixels, count) = view_of(pixels.parts())?;
+            let (pixels, count) = view_of(pixels.parts(), tape!("pixels"))?;
             landing.count = count;
             let heights = sizes(heights.as_ref(), count, "heights are not one per picture")?;
             let widths = sizes(widths.as_ref(), count, "widths are not one per picture")?;
@@ -116,6 +120,8 @@ pub trait EncodeVerbs: ModelVerbs {
             let mut arguments = encode_arguments!(uform_image_encode_pixels_t, landing, place, {
                 pixels: own.0, heights: own.1, widths: own.2,
             });
+            // SAFETY: what the struct points to is in the inputs, the landing and the place, which stay until the
+            // outcome is final.
             unsafe { sys::uform_image_encode_pixels(&mut arguments) };
             Ok(())
         });
@@ -169,10 +175,12 @@ pub trait EncodeVerbs: ModelVerbs {
         let knobs = (config.outputs_scalar, config.stats);
         let landing = Landing::new(self.model(), outputs, config.dimensions, knobs, arena);
         let call = encode(landing, samples.into_tape()?, move |samples, landing, place| {
-            let (samples, count) = view_of(samples.parts())?;
+            let (samples, count) = view_of(samples.parts(), tape!("samples"))?;
             landing.count = count;
             let mut arguments =
                 encode_arguments!(uform_audio_encode_samples_t, landing, place, { samples, sample_rate, });
+            // SAFETY: what the struct points to is in the inputs, the landing and the place, which stay until the
+            // outcome is final.
             unsafe { sys::uform_audio_encode_samples(&mut arguments) };
             Ok(())
         });

@@ -21,7 +21,7 @@ impl From<Scalar> for RerankConfig<'_> {
     }
 }
 
-// With a progress handler that lives for ever, it is all its own.
+// SAFETY: its progress handler lives for ever, and the rest is its own.
 unsafe impl Owned for RerankConfig<'static> {}
 
 mod sealed {
@@ -63,7 +63,10 @@ fn rows_of<E: Element>(data: &[E], columns: usize) -> Result<sys::uform_rows_t> 
 fn tape_of<E: Element>(data: &[E], offsets: &[usize], columns: usize) -> Result<(sys::uform_rows_tape_t, usize)> {
     let sys::uform_rows_t { data, count, columns, stride, scalar } = rows_of(data, columns)?;
     if offsets.is_empty() {
-        return Err(refuse(Status::InvalidArgument, "documents' offsets are one more than they, so at least one"));
+        return Err(refuse(
+            Status::InvalidArgument,
+            "documents.offsets are one more than the documents, so at least one",
+        ));
     }
     let offsets_start = offsets.as_ptr();
     let tape = sys::uform_rows_tape_t { data, count, columns, stride, scalar, offsets: offsets_start };
@@ -101,7 +104,9 @@ impl<E: Element> VectorsTape for (Vec<E>, Vec<usize>, usize) {
         tape_of(&self.0, &self.1, self.2)
     }
 }
+// SAFETY: the elements are moved in, and their memory stays where it is.
 unsafe impl<E: Element> Owned for (Vec<E>, usize) {}
+// SAFETY: the same.
 unsafe impl<E: Element> Owned for (Vec<E>, Vec<usize>, usize) {}
 
 struct Rerank<'a, Q, D> {
@@ -129,6 +134,8 @@ impl<'a, Q: Vectors, D: VectorsTape> Call for Rerank<'a, Q, D> {
             outputs_scalar: self.outputs_scalar as i32,
             progress: place.progress,
         };
+        // SAFETY: what the struct points to is in `self` and the place, which stay where they are until the outcome is
+        // final.
         unsafe { sys::uform_rerank(&mut arguments) };
         Ok(())
     }
@@ -173,6 +180,7 @@ impl<'r> DeferredOn<'r, Executor> {
         arena: &'a mut Arena,
     ) -> Result<Deferred<'r, Rows<'a>>> {
         let (call, progress) = rerank(query, documents, config.into(), arena);
+        // SAFETY: query, documents and config are `Owned`.
         unsafe { Deferred::submit(call, progress, self.executor) }
     }
 }

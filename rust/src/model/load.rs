@@ -169,7 +169,7 @@ macro_rules! loads {
                     return Err(refuse(Status::InvalidArgument, "executor: a deferred load has its receiver's"));
                 }
                 let progress = config.progress.take();
-                // What a config without an executor borrows lives for ever.
+                // SAFETY: what a config of `'static` borrows lives for ever, and it names no executor.
                 unsafe { Deferred::submit($verb(config), progress, self.executor) }
             }
         }
@@ -185,6 +185,8 @@ macro_rules! loads {
                     $($own: $value,)*
                     progress: place.progress,
                 };
+                // SAFETY: the source and places are the config's, which the call owns, and the model's place is the
+                // call's.
                 unsafe { sys::$c_verb(&mut arguments) }
             })
         }

@@ -22,7 +22,9 @@ pub struct Model {
     pub(crate) handle: sys::uform_model_t,
 }
 
+// SAFETY: C binds a model to no thread.
 unsafe impl Send for Model {}
+// SAFETY: a model never changes; C counts the calls that use it.
 unsafe impl Sync for Model {}
 
 impl Model {
@@ -40,6 +42,7 @@ impl Model {
 impl Drop for Model {
     /// Waits for the calls that use it: `uform_model_free`.
     fn drop(&mut self) {
+        // SAFETY: the handle is NULL or this value's own, and nothing names it afterwards.
         unsafe { sys::uform_model_free(self.handle) }
     }
 }
@@ -55,8 +58,10 @@ pub trait ModelVerbs: Receiver {
         run_at_once(|outcome| {
             let model = self.model().handle;
             let mut arguments = sys::uform_model_describe_t { model, outcome, description: description.as_mut_ptr() };
+            // SAFETY: the struct and all it points to live until the verb returns, and then its outcome is final.
             unsafe { sys::uform_model_describe(&mut arguments) }
         })?;
+        // SAFETY: the verb succeeded, so it wrote the description.
         Ok(ModelDescription::of(unsafe { description.assume_init_ref() }))
     }
 }

@@ -63,11 +63,14 @@ pub struct MeshDescription {
 #[derive(Debug)]
 pub(super) struct MeshHandle(pub(super) sys::uform_mesh_t);
 
+// SAFETY: C binds a mesh to no thread.
 unsafe impl Send for MeshHandle {}
+// SAFETY: calls over a mesh take turns within C.
 unsafe impl Sync for MeshHandle {}
 
 impl Drop for MeshHandle {
     fn drop(&mut self) {
+        // SAFETY: the handle is NULL or this value's own, and nothing names it afterwards.
         unsafe { sys::uform_mesh_free(self.0) }
     }
 }
@@ -104,6 +107,8 @@ impl Call for Bootstrap<'_> {
                 progress: place.progress,
             },
         };
+        // SAFETY: what the struct points to is in `self` and the place, which stay where they are until the outcome is
+        // final.
         unsafe { sys::uform_mesh_bootstrap(&mut arguments) };
         Ok(())
     }
@@ -129,8 +134,10 @@ impl Mesh {
         run_at_once(|outcome| {
             let mut arguments =
                 sys::uform_mesh_describe_t { mesh: self.handle.0, outcome, description: description.as_mut_ptr() };
+            // SAFETY: the struct and all it points to live until the verb returns, and then its outcome is final.
             unsafe { sys::uform_mesh_describe(&mut arguments) }
         })?;
+        // SAFETY: the verb succeeded, so it wrote the description.
         let found = unsafe { description.assume_init_ref() };
         Ok(MeshDescription {
             host_domain_index: found.host_domain_index,

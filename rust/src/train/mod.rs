@@ -35,7 +35,9 @@ pub struct Trainer<'m> {
     borrowed: PhantomData<&'m Mesh>,
 }
 
+// SAFETY: C binds a trainer to no thread.
 unsafe impl Send for Trainer<'_> {}
+// SAFETY: C refuses a call while another one has the trainer.
 unsafe impl Sync for Trainer<'_> {}
 
 type InitVerb = unsafe extern "C" fn(*mut sys::uform_trainer_init_vram_t);
@@ -83,6 +85,8 @@ impl<'m> Call for Init<'_, 'm> {
             seed: config.seed,
             progress: place.progress,
         };
+        // SAFETY: what the struct points to is in `self` and the place, which stay where they are until the outcome is
+        // final.
         unsafe { (self.verb)(&mut arguments) };
         Ok(())
     }
@@ -122,6 +126,7 @@ impl<'m> Trainer<'m> {
 impl Drop for Trainer<'_> {
     /// Waits for its calls: `uform_trainer_free`.
     fn drop(&mut self) {
+        // SAFETY: the handle is NULL or this value's own, and nothing names it afterwards.
         unsafe { sys::uform_trainer_free(self.handle) }
     }
 }

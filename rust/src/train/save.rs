@@ -26,6 +26,7 @@ impl<'c> TrainerSaveConfig<'c> {
 }
 
 from_paths! { TrainerSaveConfig; }
+// SAFETY: its path and handler are owned or live for ever.
 unsafe impl Owned for TrainerSaveConfig<'static> {}
 
 pub(super) struct Save<'c> {
@@ -47,6 +48,8 @@ impl Call for Save<'_> {
             optimizer: self.optimizer,
             progress: place.progress,
         };
+        // SAFETY: what the struct points to is in `self` and the place, which stay where they are until the outcome is
+        // final.
         unsafe { sys::uform_trainer_save(&mut arguments) };
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::ptr;
 
 use crate::call::{Call, Place};
 use crate::encode::{NO_ROWS, NO_TAPE};
-use crate::inputs::{Owned, Parts, view_of};
+use crate::inputs::{Owned, Parts, Told, tape, view_of};
 use crate::sys;
 use crate::types::{
     Arena, Element, LateInteractionSide, Limits, Modality, Result, Rows, RowsTape, Scalar, Status, per_item, refuse,
@@ -24,14 +24,14 @@ pub struct Edges<'c> {
 }
 
 impl Edges<'_> {
-    fn as_c(&self, count: usize) -> Result<sys::uform_edges_view_t> {
+    fn as_c(&self, count: usize, told: Told) -> Result<sys::uform_edges_view_t> {
         if self.offsets.is_empty() {
             return Ok(sys::uform_edges_view_t { offsets: ptr::null(), ids: ptr::null(), weights: ptr::null() });
         }
         if self.offsets.len() - 1 != count {
             return Err(refuse(Status::ShapeMismatch, "edges' offsets are not one more than the items"));
         }
-        view_of((self.ids, self.offsets))?;
+        view_of((self.ids, self.offsets), told)?;
         let weights = per_item(self.weights, self.ids.len(), "edges' weights are not one per id")?;
         Ok(sys::uform_edges_view_t { offsets: self.offsets.as_ptr(), ids: self.ids.as_ptr(), weights })
     }
@@ -138,6 +138,7 @@ pub struct TrainerStepConfig<'c, 'a> {
     pub stats: Option<&'c mut TrainerStepStats>,
 }
 
+// SAFETY: all but the arena lives for ever, and the arena is borrowed for as long as the answer is.
 unsafe impl Owned for TrainerStepConfig<'static, '_> {}
 
 /// What a step scored before its update: the embeddings, as which it is also read, and the token vectors that were
@@ -184,13 +185,14 @@ impl<'c, 'a, M, T> Step<'c, 'a, M, T> {
 fn optional<E: Element>(
     parts: (&[E], &[usize]),
     count: usize,
+    told: Told,
     message: &'static str,
 ) -> Result<sys::uform_tape_view_t> {
     if parts.1.is_empty() {
         let scalar = sys::uform_scalar_default_k;
         return Ok(sys::uform_tape_view_t { data: ptr::null(), offsets: ptr::null(), scalar });
     }
-    match view_of(parts)? {
+    match view_of(parts, told)? {
         (view, items) if items == count => Ok(view),
         _ => Err(refuse(Status::ShapeMismatch, message)),
     }
@@ -201,7 +203,7 @@ impl<'a, M: AsRef<[Modality]>, T: Parts<u8>> Call for Step<'_, 'a, M, T> {
 
     unsafe fn submit(&mut self, place: &Place) -> Result<()> {
         let config = &mut self.config;
-        let (contents, count) = view_of(self.contents.parts())?;
+        let (contents, count) = view_of(self.contents.parts(), tape!("contents"))?;
         self.count = count;
         let modalities = per_item(self.modalities.as_ref(), count, "modalities are not one per item")?;
         let sides = per_item(config.sides, count, "sides are not one per item")?;
@@ -217,12 +219,17 @@ impl<'a, M: AsRef<[Modality]>, T: Parts<u8>> Call for Step<'_, 'a, M, T> {
             bags: per_item(config.bags, count, "bags are not one per item")?,
             temperature_groups: per_item(config.temperature_groups, count, "temperature_groups are not one per item")?,
             sides: sides.cast(),
-            choices: optional(config.choices, count, "choices are not one set per item")?,
-            choice_targets: optional(config.choice_targets, count, "choice_targets are not one set per item")?,
+            choices: optional(config.choices, count, tape!("choices"), "choices are not one set per item")?,
+            choice_targets: optional(
+                config.choice_targets,
+                count,
+                tape!("choice_targets"),
+                "choice_targets are not one set per item",
+            )?,
             relations: sys::uform_relations_view_t {
-                attract: relations.attract.as_c(count)?,
-                repel: relations.repel.as_c(count)?,
-                ignore: relations.ignore.as_c(count)?,
+                attract: relations.attract.as_c(count, tape!("relations.attract", "ids"))?,
+                repel: relations.repel.as_c(count, tape!("relations.repel", "ids"))?,
+                ignore: relations.ignore.as_c(count, tape!("relations.ignore", "ids"))?,
             },
             limits: config.limits.as_c(),
             embeddings: if config.arena.is_some() { &mut self.embeddings } else { ptr::null_mut() },
@@ -231,6 +238,8 @@ impl<'a, M: AsRef<[Modality]>, T: Parts<u8>> Call for Step<'_, 'a, M, T> {
             outputs_scalar: config.outputs_scalar as i32,
             stats: config.stats.as_deref_mut().map_or(ptr::null_mut(), |stats| ptr::from_mut(stats).cast()),
         };
+        // SAFETY: what the struct points to is in `self` and the place, which stay where they are until the outcome is
+        // final.
         unsafe { sys::uform_trainer_step(&mut arguments) };
         Ok(())
     }

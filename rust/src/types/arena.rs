@@ -17,7 +17,9 @@ pub struct Arena {
     pub(crate) on_device: bool,
 }
 
+// SAFETY: C lets any thread name an arena; calls lock it.
 unsafe impl Send for Arena {}
+// SAFETY: nothing is done through `&Arena`: a call takes `&mut`, a view reads memory that stays until the next.
 unsafe impl Sync for Arena {}
 
 impl Arena {
@@ -35,6 +37,7 @@ impl Arena {
         let mut arena = ptr::null_mut();
         run_at_once(|outcome| {
             let mut arguments = sys::uform_arena_init_t { arena: &mut arena, executor, outcome };
+            // SAFETY: the struct and all it points to live until the verb returns, and then its outcome is final.
             unsafe { sys::uform_arena_init(&mut arguments) }
         })?;
         Ok(Self { handle: arena, on_device })
@@ -44,6 +47,7 @@ impl Arena {
 impl Drop for Arena {
     /// `uform_arena_free`.
     fn drop(&mut self) {
+        // SAFETY: the handle is NULL or this value's own, and nothing names it afterwards.
         unsafe { sys::uform_arena_free(self.handle) }
     }
 }

@@ -48,6 +48,7 @@ impl From<F16> for f32 {
 macro_rules! elements {
     ($($type:ty = $scalar:ident,)*) => { $(
         impl sealed::Sealed for $type {}
+        // SAFETY: a number, or its bits in a transparent struct: any bits are a value, and C calls it `$scalar`.
         unsafe impl Element for $type {
             const SCALAR: Scalar = Scalar::$scalar;
         }

@@ -46,7 +46,7 @@ impl Detail {
 
     /// The text itself.
     pub fn as_str(&self) -> &str {
-        // `of` measured how much of it is UTF-8.
+        // SAFETY: `of` measured how much of it is UTF-8.
         unsafe { std::str::from_utf8_unchecked(&self.bytes[..self.length]) }
     }
 }
@@ -96,7 +96,7 @@ impl Error {
     /// Reads a final outcome that is not a success.
     #[cold]
     pub(crate) fn of(outcome: &sys::uform_outcome_t) -> Self {
-        // The message is C's static storage, never NULL once final.
+        // SAFETY: the message is a NUL-ended text in static storage, never NULL once final.
         let message: &'static CStr = unsafe { CStr::from_ptr(outcome.message) };
         Self {
             status: Status::from_c(outcome.status).unwrap_or(Status::Internal),

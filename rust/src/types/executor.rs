@@ -19,7 +19,7 @@ pub struct Executor {
     pub(crate) on_device: bool,
 }
 
-// Not `Sync`: two calls at once would contend, and that is a mistake the compiler can see.
+// SAFETY: C binds an executor to no thread. Not `Sync`: two calls at once would contend, and that is a mistake the compiler can see.
 unsafe impl Send for Executor {}
 
 impl Executor {
@@ -41,6 +41,7 @@ impl Executor {
                 cpu_class: or_zero!(cpu_class),
                 threads,
             };
+            // SAFETY: the struct and all it points to live until the verb returns, and then its outcome is final.
             unsafe { sys::uform_executor_for_ram(&mut arguments) }
         })?;
         Ok(Self::of(executor, false))
@@ -75,6 +76,8 @@ impl Executor {
                 memory_domains_count: memory_domains.len(),
                 scratch_limit,
             };
+            // SAFETY: the struct and all it points to live until the verb returns, and then its outcome is final. The
+            // streams are the caller's promise.
             unsafe { sys::uform_executor_for_vram(&mut arguments) }
         })?;
         Ok(Self::of(executor, true))
@@ -103,6 +106,8 @@ impl Executor {
                 pool,
                 threads,
             };
+            // SAFETY: the struct and all it points to live until the verb returns, and then its outcome is final. The
+            // pool is the caller's promise.
             unsafe { sys::uform_executor_on_pool(&mut arguments) }
         })?;
         Ok(Self::of(executor, false))
@@ -117,6 +122,7 @@ impl Executor {
     pub fn drain(&self, mood: Mood) -> Result<()> {
         run_at_once(|outcome| {
             let mut arguments = sys::uform_executor_drain_t { executor: self.handle, outcome, mood: mood as i32 };
+            // SAFETY: the struct and all it points to live until the verb returns, and then its outcome is final.
             unsafe { sys::uform_executor_drain(&mut arguments) }
         })
     }
@@ -131,6 +137,7 @@ impl Default for Executor {
 impl Drop for Executor {
     /// Waits for the call that holds it: `uform_executor_free`.
     fn drop(&mut self) {
+        // SAFETY: the handle is NULL or this value's own, and nothing names it afterwards.
         unsafe { sys::uform_executor_free(self.handle) }
     }
 }

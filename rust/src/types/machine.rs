@@ -58,6 +58,7 @@ pub fn capabilities() -> Capabilities {
 
 /// The version of the linked library, "major.minor.patch": `uform_version`.
 pub fn version() -> &'static str {
+    // SAFETY: C answers a NUL-ended text in static storage.
     let version: &'static CStr = unsafe { CStr::from_ptr(sys::uform_version()) };
     version.to_str().unwrap_or("unknown")
 }
@@ -77,6 +78,7 @@ pub struct GPUDevice {
 impl GPUDevice {
     /// The vendor's product name.
     pub fn name(&self) -> &str {
+        // SAFETY: `c_char` and `u8` are of one size and alignment, and any bits are a value of either.
         let bytes = unsafe { std::slice::from_raw_parts(self.name.as_ptr().cast::<u8>(), self.name.len()) };
         CStr::from_bytes_until_nul(bytes).ok().and_then(|name| name.to_str().ok()).unwrap_or("")
     }
@@ -102,6 +104,7 @@ impl Default for GPUDevice {
 pub fn gpu_devices(devices: &mut [GPUDevice]) -> usize {
     let empty = sys::uform_gpu_device_t { gpu_class: -1, memory_bytes: 0, memory_domain: usize::MAX, name: [0; 128] };
     let mut found = vec![empty; devices.len()];
+    // SAFETY: C writes as many devices as there is room for, all of them initialized before.
     let count = unsafe { sys::uform_gpu_devices(found.as_mut_ptr(), found.len()) };
     for (to, from) in devices.iter_mut().zip(&found[..count.min(found.len())]) {
         *to = GPUDevice::of(from);

@@ -29,7 +29,7 @@ macro_rules! enumeration {
 
         impl fmt::Display for $name {
             fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                // C's tables hold ASCII, in static storage.
+                // SAFETY: C's tables hold NUL-ended ASCII in static storage, for any value.
                 let name = unsafe { CStr::from_ptr(sys::$c_name(*self as i32)) };
                 formatter.pad(name.to_str().unwrap_or("unknown"))
             }
@@ -44,6 +44,7 @@ macro_rules! parsed {
             type Err = Error;
 
             fn from_str(name: &str) -> Result<Self, Error> {
+                // SAFETY: the view is of a str, which outlives the call.
                 let value = unsafe { sys::$from_name(super::bytes_of(name.as_bytes())) };
                 Self::from_c(value).ok_or(refuse(Status::InvalidArgument, concat!("no such ", stringify!($name))))
             }

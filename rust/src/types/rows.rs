@@ -16,7 +16,9 @@ pub struct Rows<'a> {
     pub(crate) arena: PhantomData<&'a [u8]>,
 }
 
+// SAFETY: a view reads memory that nobody writes while its arena is borrowed.
 unsafe impl Send for Rows<'_> {}
+// SAFETY: the same.
 unsafe impl Sync for Rows<'_> {}
 
 impl<'a> Rows<'a> {
@@ -63,6 +65,8 @@ impl<'a> Rows<'a> {
             return Ok(&[]);
         }
         let length = (self.raw.count - 1) * self.raw.stride + self.raw.columns * self.scalar().bytes();
+        // SAFETY: C landed `count` rows `stride` bytes apart, of which the last is `columns` long, in an arena that is
+        // borrowed for `'a`.
         Ok(unsafe { slice::from_raw_parts(self.as_ptr(), length) })
     }
 
@@ -83,6 +87,7 @@ impl<'a> Rows<'a> {
         if self.raw.count > 1 && self.raw.stride != self.raw.columns * size_of::<E>() {
             return Err(refuse(Status::ShapeMismatch, "rows are padded: read them one by one"));
         }
+        // SAFETY: the rows are dense, of `E`, aligned for it, and in an arena that is borrowed for `'a`.
         Ok(unsafe { slice::from_raw_parts(self.raw.data.cast(), self.raw.count * self.raw.columns) })
     }
 
@@ -92,7 +97,9 @@ impl<'a> Rows<'a> {
         if index >= self.raw.count {
             return Err(refuse(Status::InvalidArgument, "no such row"));
         }
+        // SAFETY: `index` is below the count, so the row starts within what C landed.
         let start = unsafe { self.as_ptr().add(index * self.raw.stride) };
+        // SAFETY: a row is `columns` of `E`, aligned for it, in an arena that is borrowed for `'a`.
         Ok(unsafe { slice::from_raw_parts(start.cast(), self.raw.columns) })
     }
 }
@@ -106,7 +113,9 @@ pub struct RowsTape<'a> {
     arena: PhantomData<&'a [u8]>,
 }
 
+// SAFETY: as of `Rows`.
 unsafe impl Send for RowsTape<'_> {}
+// SAFETY: as of `Rows`.
 unsafe impl Sync for RowsTape<'_> {}
 
 impl<'a> RowsTape<'a> {
@@ -148,6 +157,7 @@ impl<'a> RowsTape<'a> {
     /// Where each item's rows start, and behind the last item where they end.
     pub fn offsets(&self) -> Result<&'a [usize]> {
         self.rows().readable()?;
+        // SAFETY: C landed an offset per item and one more, in an arena that is borrowed for `'a`.
         Ok(unsafe { slice::from_raw_parts(self.raw.offsets, self.items + 1) })
     }
 
@@ -160,6 +170,7 @@ impl<'a> RowsTape<'a> {
         let mut raw = self.rows().raw;
         raw.count = offsets[index + 1] - offsets[index];
         if raw.count > 0 {
+            // SAFETY: offsets are rows of the tape, and this item has at least one.
             raw.data = unsafe { raw.data.byte_add(offsets[index] * raw.stride) };
         }
         Ok(Rows::of(raw, self.on_device))
