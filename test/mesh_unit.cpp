@@ -319,6 +319,35 @@ TEST_P(farewells, leave_what_was_sent_to_those_who_are_late) {
 }
 INSTANTIATE_TEST_SUITE_P(transports, farewells, ::testing::Values("all", "tcp,self", "shm,self"));
 
+/** Over TCP more may be under way than the late one's window takes: the rest is still with the system of rank 0, which
+ *  throws it away where a word of rank 1 comes after rank 0 closed. */
+TEST(transport, who_leaves_waits_for_what_its_system_still_holds) {
+    SKIP_WITHOUT_UCX();
+    constexpr std::size_t bytes_k = 8000; // which goes at once, without asking the receiver
+    variable_t const transports("UCX_TLS", "tcp,self");
+    for (std::size_t const messages : {40, 60, 80, 100}) {
+        three_t three(20000);
+        ASSERT_FALSE(three.failure) << three.failure.detail;
+        failure_t late;
+        std::thread zero([&] {
+            EXPECT_FALSE(three.pass(0, direction_t::receive_k, 1, 1));
+            for (std::size_t i = 0; i < messages; ++i) EXPECT_FALSE(three.pass(0, direction_t::send_k, 1, 10 + i, bytes_k));
+            three.transports[0].close();
+        });
+        std::thread one([&] {
+            EXPECT_FALSE(three.pass(1, direction_t::send_k, 0, 1));
+            std::this_thread::sleep_for(std::chrono::milliseconds(200));
+            (void)three.pass(1, direction_t::send_k, 0, 3);
+            for (std::size_t i = 0; i < messages && !late; ++i)
+                late = three.pass(1, direction_t::receive_k, 0, 10 + i, bytes_k);
+            three.transports[1].close();
+        });
+        three.transports[2].close();
+        zero.join(), one.join();
+        EXPECT_FALSE(late) << messages << " messages: " << late.detail;
+    }
+}
+
 TEST(mesh, one_process_needs_nobody) {
     mesh_t mesh;
     mesh_options_t options;
