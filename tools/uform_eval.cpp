@@ -13,8 +13,8 @@
 #include "support/checkpoint_vector.hpp"
 #include "support/command_line.hpp"
 #include "support/evaluation.hpp"
-#include "support/files.hpp"
 #include "support/judging.hpp"
+#include "support/output_file.hpp"
 #include "support/run_log.hpp"
 
 namespace {

@@ -9,6 +9,7 @@
 
 #include "support/error.hpp"
 #include "support/files.hpp"
+#include "support/output_file.hpp"
 #include "support/resuming.hpp"
 
 namespace uform::tools {

@@ -8,6 +8,7 @@
 #include "commit.hpp"
 #include "support/error.hpp"
 #include "support/files.hpp"
+#include "support/output_file.hpp"
 #include "support/run_card.hpp"
 
 namespace uform::tools {

@@ -7,7 +7,7 @@
 
 #include "support/checkpoint_header.hpp"
 #include "support/error.hpp"
-#include "support/files.hpp"
+#include "support/output_file.hpp"
 #include "support/resuming.hpp"
 #include "support/run.hpp"
 #include "support/run_card.hpp"
