@@ -323,7 +323,8 @@ class RunsTest(tools_test.FolderCase):
         (folder / "broken.safetensors").write_bytes(b"\xff" * 99)
         self.expect_success(self.train("--steps", 4, "--resume", "auto", output=folder))
         self.assertEqual(len(self.events("end")), 1)  # nothing was left to do
-        for content in (b"", b"\xff" * 99):
+        whole = own.read_bytes()
+        for content in (b"", b"\xff" * 99, whole[:1000], whole[:len(whole) // 2], whole[:-1]):
             own.write_bytes(content)
             self.expect_failure(self.train("--steps", 4, "--resume", "auto", output=folder), 1, "model.safetensors")
             self.assertEqual(own.read_bytes(), content)
