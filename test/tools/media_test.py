@@ -529,6 +529,31 @@ class MediaTrainingTest(unittest.TestCase):
         self.assertEqual([event["step"] for event in self.events()], [1, 2, 3, 4, 5, 6])
         self.assertEqual(self.events("skipped"), skipped)
 
+    def test_held_out_files_are_tried_before_the_first_step(self):
+        held_out = {"path": "held.jsonl", "fields": {"query": {"image": "image"}, "document": "caption"}}
+        lines = [{"image": f"photos/{i}.png", "caption": f"picture {i}"} for i in range(12)]
+        self.put("held.jsonl", "".join(json.dumps(line) + "\n" for line in lines).encode())
+        # A model that sees nothing, then one that does, whose files are nowhere, or are no pictures.
+        texts = {"query": "caption", "document": "more"}
+        self.expect_failure(self.train("--steps", 3, **texts, validation=held_out), 1, "held.jsonl: none of 12 pairs",
+                            "the model has no image entry")
+        for content in (None, b"no picture", self.pictures[0][:99]):
+            for i in range(12):
+                self.put(f"elsewhere/{i}.png", content or b""), content or (self.folder / f"elsewhere/{i}.png").unlink()
+            self.put("held.jsonl", "".join(json.dumps(line | {"image": f"elsewhere/{i}.png"}) + "\n"
+                                           for i, line in enumerate(lines)).encode())
+            self.expect_failure(self.train("--steps", 3, validation=held_out), 1, "held.jsonl: none of 12 pairs", "0.png: ")
+            self.assertEqual(self.events(), [])
+        self.assertFalse(self.output.exists())
+        # A few that are lost are told, the first of them by name.
+        for i in range(12):
+            self.put(f"elsewhere/{i}.png", self.pictures[i] if i % 2 else b"")
+        done = self.train("--steps", 3, validation=held_out)
+        self.expect_success(done)
+        self.assertEqual([(event["queries"], event["skipped"]) for event in self.events("validation")], [(6, 6)])
+        self.assertEqual(done.stderr.count(b"validation without "), 4)
+        self.assertIn(b"validation without 3 more files", done.stderr)
+
     def test_refusals(self):
         for path in (self.folder / "photos").iterdir():
             path.unlink()

@@ -9,7 +9,6 @@
 #include "support/agreement.hpp"
 #include "support/culprits.hpp"
 #include "support/error.hpp"
-#include "support/evaluation.hpp"
 #include "support/interrupt.hpp"
 #include "support/live_view.hpp"
 #include "support/media_encoder.hpp"
@@ -167,25 +166,43 @@ void run_t::save() {
 }
 
 /** The trainer has no encode verb: its weights go through a file that lives for this function. */
-void run_t::validate(std::size_t step) {
-    if (!plan_.mixture.validation || !leads()) return;
+evaluation_t run_t::score_held_out(std::size_t most_pairs) {
     temporary_path_t const file(fmt::format("{}.validation.{}", options_.output, ::getpid()));
     save_trainer(trainer_, executor_, file.path(), false);
     text_encoder_t encoder(file.path(), executor_);
     evaluation_options_t options;
     options.query_prefix = plan_.mixture.query_prefix, options.document_prefix = plan_.mixture.document_prefix;
-    options.bytes = plan_.mixture.validation->evaluation_bytes;
-    evaluation_t const evaluation = evaluate(encoder, executor_, *held_out_, options);
+    options.bytes = plan_.mixture.validation->evaluation_bytes, options.most_pairs = most_pairs;
+    return evaluate(encoder, executor_, *held_out_, options);
+}
+
+/** Held-out files none of which can be encoded are better known before the first step than after the last. */
+void run_t::rehearse_validation() {
+    constexpr std::size_t pairs_k = 16;
+    if (!held_out_ || !leads()) return;
+    fields_t const &fields = held_out_->source(0).fields;
+    bool const all_texts =
+        fields.query_modality == uform_modality_text_k && fields.document_modality == uform_modality_text_k;
+    if (!all_texts) score_held_out(pairs_k);
+}
+
+void run_t::validate(std::size_t step) {
+    constexpr std::size_t told_k = 3; // of lost files, as every validation loses them again
+    if (!held_out_ || !leads()) return;
+    evaluation_t const evaluation = score_held_out(SIZE_MAX);
     scores_ = {step, evaluation.retrieval};
+    std::size_t const lost = evaluation.lost.size();
     json_t line = {{"event", "validation"}, {"step", step}};
     line.update(to_json(evaluation.retrieval));
+    line["skipped"] = lost;
     log_->write(line);
     bar_.clear();
     recall_t const &forward = evaluation.retrieval.forward;
     report(name_k, fmt::format("step {}: R@1 {:.3f}, R@10 {:.3f} over {} held-out pairs", step, forward.at_1,
                                forward.at_10, evaluation.retrieval.count));
-    for (lost_file_t const &each : evaluation.lost)
-        report(name_k, fmt::format("validation without {}: {}", each.name, each.reason));
+    for (std::size_t i = 0; i < std::min(lost, told_k); ++i)
+        report(name_k, fmt::format("validation without {}: {}", evaluation.lost[i].name, evaluation.lost[i].reason));
+    if (lost > told_k) report(name_k, fmt::format("validation without {} more files", lost - told_k));
 }
 
 void run_t::save_and_validate(std::size_t step) {
@@ -229,6 +246,7 @@ int run_t::run() {
     trainer_ = make_trainer(plan_, executor_, mesh_, plan_.steps);
     settle_world(options_);
     if (!plan_.resume.empty()) open_log();
+    rehearse_validation();
     log_->write(start_event(options_, plan_, material_, peak_));
     batch_queue_t queue(material_, plan_.first_step, plan_.steps);
     for (std::size_t step = plan_.first_step; step < plan_.steps;) {

@@ -9,6 +9,7 @@
 
 #include "support/batch_queue.hpp"
 #include "support/engine.hpp"
+#include "support/evaluation.hpp"
 #include "support/material.hpp"
 #include "support/plan.hpp"
 #include "support/progress_bar.hpp"
@@ -37,6 +38,8 @@ class run_t {
     void log_step(uform_trainer_step_stats_t const &stats, double seconds);
     bool leads() const noexcept { return options_.rank == 0; } // writes files, alone in its world
     void save();
+    evaluation_t score_held_out(std::size_t most_pairs);
+    void rehearse_validation();
     void validate(std::size_t step);
     void save_and_validate(std::size_t step);
     int stop(std::size_t done);
