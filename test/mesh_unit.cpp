@@ -171,7 +171,11 @@ TEST(mesh_roles, DISABLED_refuse) {
     ASSERT_FALSE(round(mesh, 1));
     failure_t const refusal = fail(uform_status_invalid_argument_k, "count must not be zero", "it is %d", 0);
     failure_t const none;
+    failure_t item = fail(uform_status_malformed_k, "the file is cut short"), loss = item;
+    item.item = 3;
     role.say(text_of(round(mesh, 2, role.index == 1 ? refusal : none)));
+    role.say(text_of(round(mesh, 2, role.index == 1 ? item : none)));
+    role.say(text_of(round(mesh, 2, role.index == 1 ? loss : none)));
     role.say(text_of(round(mesh, 2))); // the run goes on
     role.say(text_of(round(mesh, role.index == 1 ? 4 : 3)));
     role.say(text_of(round(mesh, 3)));
@@ -189,11 +193,14 @@ TEST(mesh, a_refusal_fails_all_and_the_run_goes_on) {
     std::string const lag =
         "config-mismatch | the processes of the run are not at the same point | step: rank 0 has 3, "
         "rank 1 has 4\n";
-    EXPECT_EQ(processes.said(1), "invalid-argument | count must not be zero | it is 0\n" + went_on + lag + went_on);
+    std::string const cut = "malformed | the file is cut short | \n";
+    EXPECT_EQ(processes.said(1),
+              "invalid-argument | count must not be zero | it is 0\n" + cut + cut + went_on + lag + went_on);
+    std::string const of_other = " | another process of the run refused | rank 1: ";
     for (std::size_t const rank : {0, 2})
-        EXPECT_EQ(processes.said(rank), "config-mismatch | another process of the run refused | rank 1: count must not "
-                                        "be zero: it is 0\n" +
-                                            went_on + lag + went_on +
+        EXPECT_EQ(processes.said(rank), "config-mismatch" + of_other + "count must not be zero: it is 0\n" +
+                                            "config-mismatch" + of_other + "the file is cut short\n" + "malformed" +
+                                            of_other + "the file is cut short\n" + went_on + lag + went_on +
                                             "io | a process of the run failed | rank 1: it left the run\n");
 }
 

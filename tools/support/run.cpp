@@ -46,25 +46,34 @@ run_t::run_t(training_options_t const &options, plan_t plan)
         fail_at(plan_.mixture.path, 0, "has no \"validation\" for --validate-every; name held-out pairs in it");
 }
 
-/** Takes a record whose file is of no use out of the step; the rest of it is as it would have been. */
-void run_t::skip(std::size_t step, prepared_t &prepared, batch_file_t const &file, std::string const &reason) {
+/** Takes records whose files are of no use out of the step; the rest of it is as it would have been. */
+void run_t::skip(std::size_t step, prepared_t &prepared, std::vector<batch_file_t> lost) {
     leave_if_interrupted();
-    if (!rehearses_) {
+    std::stable_sort(lost.begin(), lost.end(), [](auto const &a, auto const &b) { return a.pair < b.pair; });
+    lost.erase(std::unique(lost.begin(), lost.end(), [](auto const &a, auto const &b) { return a.pair == b.pair; }),
+               lost.end()); // a record goes once, however many of its files do
+    for (batch_file_t const &file : lost) {
+        if (rehearses_) break;
         ++skipped_;
-        log_->write({{"event", "skipped"}, {"step", step + 1}, {"input", file.name}, {"reason", reason}});
+        log_->write({{"event", "skipped"}, {"step", step + 1}, {"input", file.name}, {"reason", file.problem}});
+        if (!leads()) report(name_k, fmt::format("step {} without {}: {}", step + 1, file.name, file.problem));
     }
-    prepared.drawn.records.erase(prepared.drawn.records.begin() + std::ptrdiff_t(file.pair));
+    for (std::size_t i = lost.size(); i-- > 0;)
+        prepared.drawn.records.erase(prepared.drawn.records.begin() + std::ptrdiff_t(lost[i].pair));
     if (prepared.drawn.records.empty() && options_.ranks == 1)
-        fail("step {}: none of its records has a file that can be read; the last was {}: {}", step + 1, file.name,
-             reason);
+        fail("step {}: none of its records has a file that can be read; the last was {}: {}", step + 1,
+             lost.back().name, lost.back().problem);
     prepared.batch = material_.batch(prepared.drawn);
 }
 
 /** False once every file of the step could be read from the disk. */
 bool run_t::skip_unread(std::size_t step, prepared_t &prepared) {
+    std::vector<batch_file_t> lost;
     for (auto const &[item, file] : prepared.batch.files)
-        if (!file.problem.empty()) return skip(step, prepared, batch_file_t(file), file.problem), true;
-    return false;
+        if (!file.problem.empty()) lost.push_back(file);
+    if (lost.empty()) return false;
+    skip(step, prepared, std::move(lost));
+    return true;
 }
 
 uform_trainer_step_stats_t run_t::take_step(trainer_t &trainer, std::size_t step, prepared_t prepared) {
@@ -75,7 +84,7 @@ uform_trainer_step_stats_t run_t::take_step(trainer_t &trainer, std::size_t step
         uform_outcome_t outcome = {};
         uform_trainer_step_stats_t const stats = step_trainer(trainer, executor_, plan_, prepared.batch, outcome);
         if (batch_file_t const *const file = refused_file(outcome, prepared.batch)) {
-            skip(step, prepared, batch_file_t(*file), reason_of(outcome));
+            skip(step, prepared, {{file->pair, file->name, reason_of(outcome)}});
             continue;
         }
         // Another process may have skipped a file, and calls again without it; one that ends instead is an `io` failure.
@@ -266,7 +275,9 @@ int run_t::run() {
     validate(plan_.steps);
     if (scores_ && leads()) write_card({options_, plan_, material_, stats_, scores_});
     bar_.clear();
-    if (skipped_) report(name_k, fmt::format("{} records were skipped, each for a file; the log names them", skipped_));
+    if (skipped_)
+        report(name_k, fmt::format("{} records were skipped, each for a file{}", skipped_,
+                                   leads() && !options_.log.empty() ? "; the log names them" : ""));
     log_->write({{"event", "end"},
                  {"reason", "finished"},
                  {"step", plan_.steps},

@@ -29,7 +29,7 @@ class run_t {
   private:
     uform_trainer_step_stats_t take_step(trainer_t &trainer, std::size_t step, prepared_t prepared);
     bool skip_unread(std::size_t step, prepared_t &prepared);
-    void skip(std::size_t step, prepared_t &prepared, batch_file_t const &file, std::string const &reason);
+    void skip(std::size_t step, prepared_t &prepared, std::vector<batch_file_t> lost);
     prepared_t take(batch_queue_t &queue, std::size_t step);
     void stop_early(trainer_t const &trainer, std::size_t done, drawn_t const &drawn, uform_outcome_t const &outcome);
     std::size_t steps_for(double minutes);
