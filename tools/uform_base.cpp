@@ -80,10 +80,9 @@ void add_run_flags(CLI::App &app, training_options_t &options) {
     app.add_option("--validate-every", options.validate_every, "steps between validations; only at the end");
     app.add_option("--save-every", options.save_every, "steps between saves; only at the end");
     app.add_option("--log", options.log, "JSON line per step, validation and save");
-    app.add_option("--threads", options.threads, "7/8 of the cores");
+    add_processor_flags(app, options);
     app.add_option("--peak", options.peak, "TFLOP/s of all processors used, of which the share is told; measured")
         ->check(some_rate);
-    app.add_option("--cpu-class", options.cpu_class, "kernels to use, such as intel-haswell; the best");
 }
 
 void add_world_flags(CLI::App &app, training_options_t &options) {

@@ -56,14 +56,13 @@ int main(int argc, char **argv) {
     app.add_option("--output", options.output, "file to write; - or none: standard output");
     app.add_option("--output-format", options.output_format, "npy, jsonl or safetensors");
     app.add_option("--names", options.names, "file to write what each row is of, as a JSON line");
-    app.add_option("--dimensions", options.dimensions, "first so many of each embedding; all");
+    add_dimensions_flag(app, options.dimensions);
     app.add_option("--surface", options.surface, "embeddings, states or token-vectors; embeddings");
     app.add_option("--scalar", options.scalar, "f32, bf16, f16 or i8; f32");
     app.add_option("--batch", options.batch, "items of one call; 256")->check(at_least_one);
     app.add_option("--batch-bytes", options.batch_bytes, "bytes of files after which no more are read; 67108864")
         ->check(at_least_one);
-    app.add_option("--threads", options.threads, "7/8 of the cores");
-    app.add_option("--cpu-class", options.cpu_class, "kernels to use, such as intel-haswell; the best");
+    add_processor_flags(app, options);
     app.add_option("--log", options.log, "file to append a summary to, a JSON line each");
     app.footer(examples_k);
     return run_tool(app, argc, argv, [&] { return encode_inputs(options); });
