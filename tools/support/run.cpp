@@ -4,9 +4,11 @@
  */
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <unistd.h>
 
 #include "support/agreement.hpp"
+#include "support/checkpoint_header.hpp"
 #include "support/culprits.hpp"
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
@@ -235,10 +237,29 @@ void run_t::open_log() {
     bool const resumes = !plan_.resume.empty();
     if (resumes && leads()) cut_log(options_.log, plan_.first_step);
     log_.emplace(leads() ? options_.log : "", resumes);
-    if (!resumes || !leads() || has_moments(plan_.resume, plan_.first_step)) return;
+    if (!resumes || !leads()) return;
+    for (std::string const &source : changed_sources(plan_.resume, material_))
+        report(name_k, fmt::format("{}: its records or its weight are not those that {} was trained with; steps from "
+                                   "here on show others than a run that never stopped",
+                                   source, plan_.resume));
+    if (has_moments(plan_.resume, plan_.first_step)) return;
     report(name_k, fmt::format("{}: has no moments of step {} beside it; the optimizer starts anew, and the bits are "
                                "not those of a run that never stopped",
                                plan_.resume, plan_.first_step));
+}
+
+/** A command that was meant to go on and starts anew costs what the one before it saved. */
+void run_t::warn_of_earlier_run() const {
+    std::error_code failed;
+    if (!plan_.resume.empty() || !leads() || !std::filesystem::exists(options_.output, failed)) return;
+    try {
+        if (std::uint64_t const step = read_checkpoint_header(options_.output).number("step"))
+            report(name_k,
+                   fmt::format("{} is of an earlier run, at step {}, which the first save writes over; --resume "
+                               "auto goes on from it",
+                               options_.output, step));
+    } catch (tool_error_t const &) { // not a checkpoint
+    }
 }
 
 /** In a world of several, as if all had processors alike. */
@@ -256,6 +277,7 @@ int run_t::run() {
     settle_world(options_);
     if (!plan_.resume.empty()) open_log();
     rehearse_validation();
+    warn_of_earlier_run();
     log_->write(start_event(options_, plan_, material_, peak_));
     batch_queue_t queue(material_, plan_.first_step, plan_.steps);
     for (std::size_t step = plan_.first_step; step < plan_.steps;) {

@@ -34,6 +34,7 @@ class run_t {
     void stop_early(trainer_t const &trainer, std::size_t done, drawn_t const &drawn, uform_outcome_t const &outcome);
     std::size_t steps_for(double minutes);
     void open_log();
+    void warn_of_earlier_run() const;
     double find_peak() const;
     void log_step(uform_trainer_step_stats_t const &stats, double seconds);
     bool leads() const noexcept { return options_.rank == 0; } // writes files, alone in its world
