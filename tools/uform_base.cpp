@@ -19,8 +19,9 @@ Examples:
   uform_base --tier tiny --mixture pairs.json --steps 90000 --output run/ --mesh run/mesh --ranks 2 --rank 1
   uform_base --tier tiny --steps 0 --output fresh.safetensors
 
-Ctrl-C finishes the step, saves and exits with 130, SIGTERM with 143; a second one exits at once.
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 or 143 stopped. The mixture file is documented in tools/README.md.)";
+Ctrl-C finishes the step, saves and exits with 130, SIGTERM with 143, a terminal that closes with 129; a second ctrl-C
+or SIGTERM exits at once. One run at a time writes an output.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 129, 130 or 143 stopped. The mixture file is documented in tools/README.md.)";
 
 void add_model_flags(CLI::App &app, training_options_t &options) {
     auto *const tier = app.add_option("--tier", options.tier, "nano, micro, tiny, small, medium, large or xl");

@@ -24,9 +24,11 @@ Examples:
 Lists: `lines` are texts, any bytes up to a newline, which alone is taken off: a carriage return stays, NUL and invalid
 UTF-8 are bytes like others. `jsonl` takes one string field per line, or --path-field: a path or an array of them, from
 the list's own folder on; a record without one is a text. `files` names a file, folder, pattern or shard per line.
+Of these two, blank lines are none, and a carriage return before the newline is no part of it.
 Files: content decides whether one is a picture (JPEG, PNG, WebP), a clip (MP4, WebM), a recording (WAV, FLAC, MP3,
 Opus), a shard (tar, an entry for all members of one stem) or a text in UTF-8. Folders are walked, sorted, without what
-begins with a dot. A file that cannot be encoded is skipped, and listed with its reason at the end.
+begins with a dot, and without what this tool wrote there. A file that is empty or cannot be encoded is skipped, and
+listed with its reason at the end. No input is ever written over.
 Formats out: .npy holds [items, dimensions], BFloat16 as its bits in uint16. Rows per token (states, token-vectors) go
 to JSONL, or to safetensors with a tensor of offsets. Where inputs are files, JSONL names each row's, safetensors has a
 tensor `index` of its number among all inputs, and --names says it for .npy. Without --output-format the output's ending

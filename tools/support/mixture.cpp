@@ -80,7 +80,7 @@ struct reader_t : source_reader_t {
             else if (key == "width")
                 found.width = json.count(inner, 8);
             else if (key == "query_span")
-                found.query_span = json.count(inner, 1);
+                found.query_span = count_up_to(inner, 1, context_limit_k);
             else if (key == "pair_loss")
                 found.pair_loss = pair_loss(inner);
             else if (key == "inverse_temperature")

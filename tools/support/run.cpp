@@ -262,6 +262,14 @@ void run_t::warn_of_earlier_run() const {
     }
 }
 
+void run_t::warn_of_small_sources() const {
+    std::size_t const records = material_.records(), pairs = plan_.mixture.batch_pairs;
+    if (leads() && records < pairs)
+        report(name_k, fmt::format("a step of {} pairs is more than all {} records, so it shows some of them twice; a "
+                                   "record does not repel itself. Lower batch_pairs, or add records",
+                                   pairs, records));
+}
+
 /** In a world of several, as if all had processors alike. */
 double run_t::find_peak() const {
     if (options_.peak) return 1e12 * *options_.peak;
@@ -277,7 +285,7 @@ int run_t::run() {
     settle_world(options_);
     if (!plan_.resume.empty()) open_log();
     rehearse_validation();
-    warn_of_earlier_run();
+    warn_of_earlier_run(), warn_of_small_sources();
     log_->write(start_event(options_, plan_, material_, peak_));
     batch_queue_t queue(material_, plan_.first_step, plan_.steps);
     for (std::size_t step = plan_.first_step; step < plan_.steps;) {

@@ -35,6 +35,7 @@ class run_t {
     std::size_t steps_for(double minutes);
     void open_log();
     void warn_of_earlier_run() const;
+    void warn_of_small_sources() const;
     double find_peak() const;
     void log_step(uform_trainer_step_stats_t const &stats, double seconds);
     bool leads() const noexcept { return options_.rank == 0; } // writes files, alone in its world
