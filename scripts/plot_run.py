@@ -10,7 +10,8 @@ import json
 import pathlib
 import sys
 
-TERMS = {"terms": ("contrastive", "masked_text", "late_interaction", "choices"), "regularizers": ("coding_rate", "lipschitz")}
+TERMS = {"terms": ("contrastive", "masked_text", "masked_image", "masked_video", "masked_audio", "late_interaction", "choices"),
+         "regularizers": ("coding_rate", "lipschitz")}
 PANELS = ("loss", *TERMS, "validation", "effective_rank", "gradient_norm", "learning_rate", "tokens_per_second")
 
 

@@ -19,8 +19,9 @@ Examples:
   uform_base --tier tiny --mixture pairs.json --steps 90000 --output run/ --mesh run/mesh --ranks 2 --rank 1
   uform_base --tier tiny --steps 0 --output fresh.safetensors
 
-Ctrl-C finishes the step, saves and exits with 130, SIGTERM with 143; a second one exits at once.
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 or 143 stopped. The mixture file is documented in tools/README.md.)";
+Ctrl-C finishes the step, saves and exits with 130, SIGTERM with 143, a terminal that closes with 129; a second ctrl-C
+or SIGTERM exits at once. One run at a time writes an output.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 129, 130 or 143 stopped. The mixture file is documented in tools/README.md.)";
 
 void add_model_flags(CLI::App &app, training_options_t &options) {
     auto *const tier = app.add_option("--tier", options.tier, "nano, micro, tiny, small, medium, large or xl");
@@ -80,13 +81,12 @@ void add_run_flags(CLI::App &app, training_options_t &options) {
     app.add_option("--validate-every", options.validate_every, "steps between validations; only at the end");
     app.add_option("--save-every", options.save_every, "steps between saves; only at the end");
     app.add_option("--log", options.log, "JSON line per step, validation and save");
-    app.add_option("--threads", options.threads, "7/8 of the cores");
+    add_processor_flags(app, options);
     app.add_option("--kept-activations", options.kept_activations,
                    "memory, such as 2GB, against computing a block's forward twice in a step; none")
         ->transform(CLI::AsSizeValue(false));
     app.add_option("--peak", options.peak, "TFLOP/s of all processors used, of which the share is told; measured")
         ->check(some_rate);
-    app.add_option("--cpu-class", options.cpu_class, "kernels to use, such as intel-haswell; the best");
 }
 
 void add_world_flags(CLI::App &app, training_options_t &options) {

@@ -24,9 +24,11 @@ Examples:
 Lists: `lines` are texts, any bytes up to a newline, which alone is taken off: a carriage return stays, NUL and invalid
 UTF-8 are bytes like others. `jsonl` takes one string field per line, or --path-field: a path or an array of them, from
 the list's own folder on; a record without one is a text. `files` names a file, folder, pattern or shard per line.
+Of these two, blank lines are none, and a carriage return before the newline is no part of it.
 Files: content decides whether one is a picture (JPEG, PNG, WebP), a clip (MP4, WebM), a recording (WAV, FLAC, MP3,
 Opus), a shard (tar, an entry for all members of one stem) or a text in UTF-8. Folders are walked, sorted, without what
-begins with a dot. A file that cannot be encoded is skipped, and listed with its reason at the end.
+begins with a dot, and without what this tool wrote there. A file that is empty or cannot be encoded is skipped, and
+listed with its reason at the end. No input is ever written over.
 Formats out: .npy holds [items, dimensions], BFloat16 as its bits in uint16. Rows per token (states, token-vectors) go
 to JSONL, or to safetensors with a tensor of offsets. Where inputs are files, JSONL names each row's, safetensors has a
 tensor `index` of its number among all inputs, and --names says it for .npy. Without --output-format the output's ending
@@ -56,14 +58,13 @@ int main(int argc, char **argv) {
     app.add_option("--output", options.output, "file to write; - or none: standard output");
     app.add_option("--output-format", options.output_format, "npy, jsonl or safetensors");
     app.add_option("--names", options.names, "file to write what each row is of, as a JSON line");
-    app.add_option("--dimensions", options.dimensions, "first so many of each embedding; all");
+    add_dimensions_flag(app, options.dimensions);
     app.add_option("--surface", options.surface, "embeddings, states or token-vectors; embeddings");
     app.add_option("--scalar", options.scalar, "f32, bf16, f16 or i8; f32");
     app.add_option("--batch", options.batch, "items of one call; 256")->check(at_least_one);
     app.add_option("--batch-bytes", options.batch_bytes, "bytes of files after which no more are read; 67108864")
         ->check(at_least_one);
-    app.add_option("--threads", options.threads, "7/8 of the cores");
-    app.add_option("--cpu-class", options.cpu_class, "kernels to use, such as intel-haswell; the best");
+    add_processor_flags(app, options);
     app.add_option("--log", options.log, "file to append a summary to, a JSON line each");
     app.footer(examples_k);
     return run_tool(app, argc, argv, [&] { return encode_inputs(options); });

@@ -13,8 +13,8 @@
 #include "support/checkpoint_vector.hpp"
 #include "support/command_line.hpp"
 #include "support/evaluation.hpp"
-#include "support/files.hpp"
 #include "support/judging.hpp"
+#include "support/output_file.hpp"
 #include "support/run_log.hpp"
 
 namespace {
@@ -233,9 +233,8 @@ int main(int argc, char **argv) {
     app.add_option("--document-field", options.fields.document, "document");
     app.add_option("--bytes", options.evaluation.bytes, "most bytes of a text, prefix included; 192")
         ->check(at_least_one);
-    app.add_option("--dimensions", options.evaluation.dimensions, "first so many of each embedding; all");
-    app.add_option("--threads", options.threads, "7/8 of the cores");
-    app.add_option("--cpu-class", options.cpu_class, "kernels to use, such as intel-haswell; the best");
+    add_dimensions_flag(app, options.evaluation.dimensions);
+    add_processor_flags(app, options);
     app.add_option("--log", options.log, "file to append the scores to, as one JSON line");
     app.add_flag("--json", options.json, "print one JSON object instead of a table");
     app.footer(examples_k);

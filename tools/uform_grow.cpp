@@ -34,8 +34,7 @@ int main(int argc, char **argv) {
         app.add_option("--widen", hidden, "reach this width, a multiple of 128; twice the width")->expected(0, 1);
     deepen->check(at_least_one), widen->check(at_least_one);
     deepen->excludes(widen);
-    app.add_option("--threads", options.threads, "7/8 of the cores");
-    app.add_option("--cpu-class", options.cpu_class, "kernels to compare with, such as intel-haswell; the best");
+    add_processor_flags(app, options);
     app.footer(examples_k);
     return run_tool(app, argc, argv, [&] {
         if (deepen->count()) options.depth = depth;

@@ -35,6 +35,12 @@ char const *name_of(moment_t moment) noexcept {
     return "something unknown";
 }
 
+/** An item's content is an argument of its process alone, while a loss that is not finite, `malformed` as well, is of all. */
+std::int32_t status_to_tell(failure_t const &failure) noexcept {
+    bool const is_of_item = failure.status == uform_status_malformed_k && failure.item != failure_t::no_item_k;
+    return is_of_item ? uform_status_config_mismatch_k : failure.status;
+}
+
 /** What is wrong with one process's arguments is a mismatch to the others; what befell it befell the run. */
 status_t status_for_others(std::int32_t status) noexcept {
     switch (status) {
@@ -54,7 +60,7 @@ status_t status_for_others(std::int32_t status) noexcept {
 failure_t mesh_t::agree(statement_t const &mine, failure_t const &failure) noexcept {
     record_t &record = records_[index_];
     record = {};
-    record.run = run_, record.epoch = ++epoch_, record.statement = mine, record.status = failure.status;
+    record.run = run_, record.epoch = ++epoch_, record.statement = mine, record.status = status_to_tell(failure);
     std::snprintf(record.text, sizeof(record.text), "%s%s%.200s", failure.message, failure.detail[0] ? ": " : "",
                   failure.detail);
     if (count_ == 1) return failure;

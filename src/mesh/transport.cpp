@@ -25,7 +25,7 @@ constexpr milliseconds_t most_beat_k {1000}; // between two signs of life
 /** A lost connection may be the echo of another process's death: its notice is given this long to come. */
 constexpr milliseconds_t most_grace_k {300};
 /** For the others to leave too. TCP answers what comes for a closed connection, such as a late sign of life, with a
- *  reset, which throws away what its sender had not read yet. Within one host no test could bring that about. */
+ *  reset, which throws away what is still on its way: half a megabyte under way is enough. */
 constexpr milliseconds_t farewell_k {1000};
 constexpr int idle_looks_k = 200;           // without a message, before sleeping: a few microseconds
 

@@ -45,6 +45,39 @@ class FaultsTest(tools_test.FolderCase):
         self.assertTrue(self.output.exists())
         self.assertFalse([name for name in self.names() if ".validation." in name])
 
+    def start(self, *arguments, size=SMALL):
+        """A run, once its log says that it steps."""
+        log = self.folder / "live.jsonl"
+        process = subprocess.Popen([tools_test.TOOLS / "uform_base", *map(str, size), "--mixture", self.mixture, "--output",
+                                    self.output, "--log", log, *map(str, arguments)], stderr=subprocess.PIPE)
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline and not (log.exists() and "start" in log.read_text()):
+            time.sleep(0.005)
+        return process
+
+    def test_a_second_signal_ends_at_once(self):
+        (self.folder / "train.jsonl").write_text("".join(json.dumps({"query": "q" * 128, "document": "d" * 128}) + "\n"
+                                                         for _ in range(512)))
+        # A step of many seconds.
+        process = self.start("--steps", 2, "--batch-pairs", 512, size=("--hidden", 512, "--depth", 12, "--threads", 1))
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        self.assertIsNone(process.poll())  # the first asks for the end of the step
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=2), 143)
+        process.communicate()
+        self.assertFalse(self.output.exists())
+
+    def test_a_terminal_that_closes_hangs_up_twice(self):
+        process = self.start("--steps", 1000000)
+        for _ in range(2):
+            process.send_signal(signal.SIGHUP)
+            time.sleep(0.002)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 129, errors)
+        self.assertTrue(self.output.exists())
+
     def test_log_that_breaks_saves_the_steps(self):
         log = self.folder / "log"
         os.mkfifo(log)

@@ -302,6 +302,65 @@ class MediaTest(unittest.TestCase):
             self.assertEqual(picture.read_bytes(), before)
         self.expect_rows(self.encode(photos), order)
 
+    def test_inputs_of_any_kind_are_not_written_over(self):
+        """What lies in a folder before the run is an input, whatever its kind, but for what runs wrote there."""
+        docs = self.put("docs/a.txt", b"eins").parent
+        self.put("docs/b.md", b"zwei")
+        self.put("docs/c.jsonl", b'{"text": "drei"}\n')
+        (docs / "link.txt").symlink_to("b.md")
+        elsewhere = self.folder / "rows.npy"
+        for name in ("a.txt", "b.md", "c.jsonl", "link.txt"):
+            before, target = (docs / name).read_bytes(), docs / name
+            for flags in (("--output", target), ("--output", elsewhere, "--names", target), ("--output", elsewhere, "--log", target)):
+                for source in (docs, docs / "*", target, self.folder / "docs" / ".." / "docs"):
+                    self.expect_failure(self.encode(source, *flags), 1, name + ": " if name != "link.txt" else ": ", "written over")
+                done = self.encode("--format", "files", *flags, stdin=f"{elsewhere}\n{docs}\n".encode())
+                self.expect_failure(done, 1, "written over")
+            with target.open("rb") as source:
+                done = subprocess.run([tools_test.TOOLS / "uform_encode", self.model, "--output", target], stdin=source,
+                                      capture_output=True)
+            self.expect_failure(done, 1, "written over")
+            self.assertEqual((docs / name).read_bytes(), before)
+        self.assertEqual(sorted(path.name for path in docs.iterdir()), ["a.txt", "b.md", "c.jsonl", "link.txt"])
+        # A run's own output is none, however often it runs, nor what one that was killed left, nor standard output.
+        (docs / "out.jsonl.tmp.123").write_text("half")
+        for _ in range(2):
+            done = self.encode(docs, "--output", docs / "out.jsonl", "--names", docs / "names.jsonl", "--log", docs / "log.jsonl")
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+            self.assertEqual((docs / "out.jsonl").read_text().count("\n"), 4)
+        for name in ("out.jsonl", "names.jsonl", "log.jsonl"):
+            (docs / name).unlink()
+        with (docs / "out.jsonl").open("wb") as out:
+            done = subprocess.run([tools_test.TOOLS / "uform_encode", self.model, docs, "--output-format", "jsonl"], stdout=out,
+                                  stderr=subprocess.PIPE)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        self.assertEqual((docs / "out.jsonl").read_text().count("\n"), 4)
+        self.expect_failure(self.encode("--names", "-", stdin=b"x"), 2, "--names")
+
+    def test_empty_files_are_no_texts(self):
+        self.put("docs/a.txt", b"eins"), self.put("docs/b.txt", b"")
+        self.put("docs/c.png", b"")
+        done = self.encode(self.folder / "docs")
+        self.assertEqual((done.returncode, read_npy(done.stdout)[1]), (0, (1, 128)))
+        said = done.stderr.decode().splitlines()
+        self.assertRegex(said[0], r"skipped .*b\.txt: is empty; with --modality text")
+        self.assertEqual(said[2], "uform_encode: 2 of 3 inputs were skipped")
+        self.expect_failure(self.encode(self.folder / "docs", "--strict"), 1, "b.txt: is empty")
+        shard = self.put("shard.tar", packed([("a.txt", b""), ("b.txt", b"eins")]))
+        self.assertEqual(read_npy(self.encode(shard).stdout)[1], (1, 128))
+        done = self.encode(self.folder / "docs" / "b.txt", "--modality", "text")
+        self.assertEqual(read_npy(done.stdout)[2], read_npy(self.encode(stdin=b"\n").stdout)[2])
+
+    def test_lists_as_editors_leave_them(self):
+        """A mark of the encoding, carriage returns, blank lines; a name that ends in a carriage return is its file's."""
+        a, odd = self.put("a.png", self.pictures[0]), self.put("b\r", self.pictures[1])
+        self.expect_rows(self.encode("--format", "files", stdin=b"\xef\xbb\xbf" + f"{a}\r\n\r\n\n{odd}\n".encode()), [0, 1])
+        lines = b'\xef\xbb\xbf{"text": "eins"}\r\n\r\n\n{"text": "zwei", "image": null}\n'
+        two = read_npy(self.encode(stdin=b"eins\nzwei").stdout)[2]
+        for flags in ((), ("--path-field", "image")):
+            done = self.encode("--format", "jsonl", *flags, stdin=lines)
+            self.assertEqual((done.returncode, read_npy(done.stdout)[2]), (0, two), done.stderr)
+
     def score(self, *arguments):
         done = run("uform_eval", self.model, *arguments, "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -469,6 +528,31 @@ class MediaTrainingTest(unittest.TestCase):
         self.assertEqual(self.tensors(), whole)
         self.assertEqual([event["step"] for event in self.events()], [1, 2, 3, 4, 5, 6])
         self.assertEqual(self.events("skipped"), skipped)
+
+    def test_held_out_files_are_tried_before_the_first_step(self):
+        held_out = {"path": "held.jsonl", "fields": {"query": {"image": "image"}, "document": "caption"}}
+        lines = [{"image": f"photos/{i}.png", "caption": f"picture {i}"} for i in range(12)]
+        self.put("held.jsonl", "".join(json.dumps(line) + "\n" for line in lines).encode())
+        # A model that sees nothing, then one that does, whose files are nowhere, or are no pictures.
+        texts = {"query": "caption", "document": "more"}
+        self.expect_failure(self.train("--steps", 3, **texts, validation=held_out), 1, "held.jsonl: none of 12 pairs",
+                            "the model has no image entry")
+        for content in (None, b"no picture", self.pictures[0][:99]):
+            for i in range(12):
+                self.put(f"elsewhere/{i}.png", content or b""), content or (self.folder / f"elsewhere/{i}.png").unlink()
+            self.put("held.jsonl", "".join(json.dumps(line | {"image": f"elsewhere/{i}.png"}) + "\n"
+                                           for i, line in enumerate(lines)).encode())
+            self.expect_failure(self.train("--steps", 3, validation=held_out), 1, "held.jsonl: none of 12 pairs", "0.png: ")
+            self.assertEqual(self.events(), [])
+        self.assertFalse(self.output.exists())
+        # A few that are lost are told, the first of them by name.
+        for i in range(12):
+            self.put(f"elsewhere/{i}.png", self.pictures[i] if i % 2 else b"")
+        done = self.train("--steps", 3, validation=held_out)
+        self.expect_success(done)
+        self.assertEqual([(event["queries"], event["skipped"]) for event in self.events("validation")], [(6, 6)])
+        self.assertEqual(done.stderr.count(b"validation without "), 4)
+        self.assertIn(b"validation without 3 more files", done.stderr)
 
     def test_refusals(self):
         for path in (self.folder / "photos").iterdir():

@@ -323,7 +323,8 @@ class RunsTest(tools_test.FolderCase):
         (folder / "broken.safetensors").write_bytes(b"\xff" * 99)
         self.expect_success(self.train("--steps", 4, "--resume", "auto", output=folder))
         self.assertEqual(len(self.events("end")), 1)  # nothing was left to do
-        for content in (b"", b"\xff" * 99):
+        whole = own.read_bytes()
+        for content in (b"", b"\xff" * 99, whole[:1000], whole[:len(whole) // 2], whole[:-1]):
             own.write_bytes(content)
             self.expect_failure(self.train("--steps", 4, "--resume", "auto", output=folder), 1, "model.safetensors")
             self.assertEqual(own.read_bytes(), content)
@@ -369,6 +370,44 @@ class RunsTest(tools_test.FolderCase):
         for name in ("out.3.optimizer.safetensors", "out.77.optimizer.safetensors"):
             self.expect_failure(tools_test.run("uform_base", *SMALL, "--mixture", self.mixture, "--output", self.output, "--log",
                                                self.folder / name, "--steps", 3), 1, f"{name}: ", "moments")
+
+    def test_one_run_at_a_time_per_output(self):
+        first = self.start("--steps", 1000000, "--save-every", 5)
+        while first.poll() is None and not self.output.exists():
+            time.sleep(0.002)
+        second = tools_test.run("uform_base", *SMALL, "--mixture", self.mixture, "--output", self.output, "--steps", 3)
+        self.expect_failure(second, 1, "out.safetensors: is written by another run", "out.safetensors.lock")
+        self.assertIsNone(first.poll())
+        first.kill()
+        first.communicate()
+        self.assertTrue((self.folder / "out.safetensors.lock").exists())
+        done = self.train("--steps", 3)  # nobody holds it any more
+        self.expect_success(done)
+        self.assertRegex(done.stderr, rb"out\.safetensors is of an earlier run, at step \d+, .* --resume auto")
+        self.assertFalse((self.folder / "out.safetensors.lock").exists())
+
+    def test_sources_that_changed_since_a_save(self):
+        process = self.start("--steps", 1000000, "--save-every", 5)
+        while process.poll() is None and not self.output.exists():
+            time.sleep(0.002)
+        process.kill()
+        process.communicate()
+
+        def go_on():
+            process = self.start("--steps", 1000000, "--resume", self.output)
+            count = len(self.events("start"))
+            while process.poll() is None and len(self.events("start")) == count:
+                time.sleep(0.002)
+            process.terminate()
+            return process.communicate()[1].decode()
+
+        self.assertNotIn("its records", go_on())
+        with (self.folder / "hard.jsonl").open("a") as source:
+            source.write('{"query": "one", "document": "more"}\n')
+        said = go_on()
+        self.assertIn("hard.jsonl: its records or its weight are not those that", said)
+        self.assertNotIn("train.jsonl: ", said)
+        self.assertNotIn("its records", go_on())  # which has saved with the new ones
 
     def test_a_refused_resume_leaves_the_log(self):
         self.expect_success(self.train("--steps", 4))

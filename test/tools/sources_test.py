@@ -227,6 +227,18 @@ class SourcesTest(SourcesCase):
         source.write_bytes(as_lines([line | {"group": None, "negatives": None} for line in lines]))
         self.expect_success(self.train(source, "--steps", 3))
         self.assertEqual(self.written(), whole)  # null is not there, so no two records share a group
+        for record in ({"query": None}, {"document": None}, {"lang": None}):  # of what must be there
+            source.write_bytes(as_lines([lines[0] | record]))
+            self.expect_failure(self.train(source, "--steps", 3), 1, "source.jsonl:1: the record lacks", *record)
+        source.write_bytes(as_lines(lines).decode().encode("utf-16"))
+        self.expect_failure(self.train(source, "--steps", 3), 1, "source.jsonl:1: is UTF-16")
+        asked = [{"text": "a", "choices": "yn", "answer": "y", "targets": None},
+                 {"text": "b", "choices": "yn", "answer": None, "targets": [1, 0]}]
+        (self.folder / "asked.jsonl").write_bytes(as_lines(asked))
+        source.write_bytes(as_lines(lines[:3]))
+        done = self.train(source, "--steps", 3, choices={"sources": [{"path": "asked.jsonl"}]})
+        self.expect_success(done)
+        self.assertIn(b"a step of 8 pairs is more than all 3 records", done.stderr)
         for number, part in (("1" * 30, "a number beyond 64 bits"), ("NaN", "not a JSON object"), ("1e999", "64 bits")):
             source.write_text('{"query": "q", "document": "d", "lang": "de", "group": %s}\n' % number)
             self.expect_failure(self.train(source, "--steps", 3), 1, "source.jsonl:1: ", part)

@@ -305,7 +305,7 @@ class ToolsTest(FolderCase):
             names.append(self.folder / f"{index}.txt")
             names[-1].write_text(text)
         target = self.folder / "rows.safetensors"
-        done = run("uform_encode", self.model, "--format", "files", "--output", target,
+        done = run("uform_encode", self.model, "--format", "files", "--modality", "text", "--output", target,
                    stdin="".join(f"{name}\n" for name in names).encode())
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(read_safetensors(target.read_bytes())["embeddings"], ("F32", [3, 128], plain[2]))

@@ -400,6 +400,22 @@ TEST(Mixture, ReadsTermsAndChoices) {
     EXPECT_EQ(mixture.choices->bytes, 90u);
 }
 
+TEST(Mixture, MediaHaveTheirOwnSizes) {
+    scratch_file_t const file(R"({"sources": [{"path": "/a"}], "image": {"patch_side": 8, "channels": 3},
+        "video": {"frame_stride": 5, "tube_frames": 3, "patch_side": 32}, "audio": {"chunk_samples": 80, "sample_rate": 8000}})");
+    geometry_t const geometry = read_mixture(file.path(), "").geometry;
+    EXPECT_EQ(geometry.image.patch_side, 8u);
+    EXPECT_EQ(geometry.image.channels, 3u);
+    EXPECT_EQ(geometry.video.patch_side, 32u);
+    EXPECT_EQ(geometry.video.tube_frames, 3u);
+    EXPECT_EQ(geometry.video.frame_stride, 5u);
+    EXPECT_EQ(geometry.audio.chunk_samples, 80u);
+    EXPECT_EQ(geometry.audio.sample_rate, 8000u);
+    for (char const *medium : {"image", "audio"})
+        EXPECT_EQ(complaint_about(fmt::format("{{\"{}\": {{\n\"frame_stride\": 2}}}}", medium)),
+                  ":2: \"frame_stride\" is no key of a mixture; see tools/README.md");
+}
+
 TEST(Mixture, ComplaintsAboutTermsAndChoices) {
     EXPECT_EQ(complaint_about("{\"ambient\": \"some\"}"), ":1: \"ambient\" must be \"across\", \"all\" or \"none\"");
     EXPECT_EQ(complaint_about("{\"positives\": 0}"), ":1: \"positives\" must be at least 1");

@@ -4,6 +4,7 @@
 Same conventions as tools_test.py. Skipped, with 77, where the build or the machine has no UCX.
 """
 import json
+import pathlib
 import re
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import sys
 import time
 import unittest
 
+import media_fixture
 import runs_test
 import tools_test
 
@@ -71,6 +73,48 @@ class WorldTest(tools_test.FolderCase):
             self.assertAlmostEqual(together[0]["loss"], alone[0]["loss"], delta=1e-5 * alone[0]["loss"])
             for one, other in zip(alone, together):
                 self.assertAlmostEqual(one["loss"], other["loss"], delta=1e-2 * one["loss"])
+
+    def write_pictures(self, bad, objective):
+        """Twenty captioned pictures; of those in `bad` some are cut short, which a decoder tells, and some are not there."""
+        records = []
+        for i in range(20):
+            content = media_fixture.picture(i)
+            (self.folder / f"{i}.png").write_bytes(content[:len(content) // 2] if i in bad and i % 2 else content)
+            if i in bad and not i % 2:
+                (self.folder / f"{i}.png").unlink()
+            records.append({"image": f"{i}.png", "caption": f"picture number {i:02}"})
+        (self.folder / "train.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+        source = {"path": "train.jsonl", "fields": {"query": "caption", "document": {"image": "image"}}}
+        (self.folder / "mixture.json").write_text(json.dumps({"sources": [source], "batch_pairs": 4, "warmup_steps": 2,
+                                                              "objective": objective}))
+
+    def skipped(self, name, errors):
+        """(step, file) that the log names, which is the first process's, and that others say."""
+        lines = map(json.loads, (self.folder / f"{name}.jsonl").read_text().splitlines())
+        found = [(line["step"], pathlib.Path(line["input"]).name) for line in lines if line["event"] == "skipped"]
+        said = [re.findall(r"step (\d+) without .*/(\d+\.png): ", error) for error in errors[1:]]
+        return sorted(found + [(int(step), file) for each in said for step, file in each]), [len(found), *map(len, said)]
+
+    def test_all_go_on_without_a_record_that_one_drops(self):
+        """A file that one process cannot decode costs all processes the call, and the step its record, in all alike."""
+        for objective, tokens in (("masked", 4), ("contrastive", 4 + len("picture number 00"))):
+            runs = {}
+            self.write_pictures({1, 2, 7, 10, 13, 16}, objective)
+            for name, ranks in (("alone", 1), ("two", 2), *((("again", 2),) if objective == "masked" else ())):
+                codes, errors = self.finish(self.start(name, ranks, "--steps", 5))
+                self.assertEqual(codes, [0] * ranks, errors)
+                runs[name] = self.steps(name), *self.skipped(name, errors)
+            alone, dropped, _ = runs["alone"]
+            self.assertEqual([sum(step == each["step"] for step, _ in dropped) for each in alone],
+                             [4 - step["tokens"] // tokens for step in alone])
+            self.assertEqual(len(dropped), 6)  # five steps of four are all twenty
+            for together, also_dropped, shares in list(runs.values())[1:]:
+                self.assertEqual(also_dropped, dropped)
+                self.assertTrue(all(shares), shares)  # either process has dropped some
+                self.assertEqual([step["tokens"] for step in together], [step["tokens"] for step in alone])
+                if objective == "masked":  # else pairs across processes count for more, see tools/README.md
+                    self.assertAlmostEqual(together[0]["loss"], alone[0]["loss"], delta=1e-5 * alone[0]["loss"])
+                self.assertEqual(together, runs["two"][0])
 
     def test_one_is_told_and_all_stop_and_go_on(self):
         whole = self.train("whole", 2, "--steps", 60)

@@ -2,7 +2,9 @@
  *  @file checkpoint_header.cpp
  *  @brief Parses the header of a safetensors file with every size checked against the file's.
  */
+#include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 
 #include <simdjson.h>
@@ -15,6 +17,8 @@ namespace uform::tools {
 
 namespace {
 
+constexpr std::size_t length_bytes_k = 8; // before the header
+constexpr char const *shorter_k = "is shorter than its own header says; it was cut, fetch it again or remove it";
 constexpr std::uint64_t largest_header_k = 100'000'000; // the limit of the safetensors format
 
 int hex_digit(char c) noexcept {
@@ -30,14 +34,13 @@ std::string checkpoint_header_text(std::string const &path) {
     check_path(path, path);
     std::ifstream file(path, std::ios::binary);
     if (!file) fail_at(path, 0, "cannot read it, {}; check the path and its permissions", system_reason());
-    unsigned char prefix[8] = {};
+    unsigned char prefix[length_bytes_k] = {};
     std::uint64_t length = 0;
     if (file.read(reinterpret_cast<char *>(prefix), sizeof prefix))
         for (int i = 7; i >= 0; --i) length = length << 8 | prefix[i];
     if (length < 2 || length > largest_header_k) fail_at(path, 0, "is not a safetensors file; name a UForm checkpoint");
     file.seekg(0, std::ios::end);
-    if (std::uint64_t(file.tellg()) < length + sizeof prefix)
-        fail_at(path, 0, "is shorter than its own header says; it was cut, fetch it again");
+    if (std::uint64_t(file.tellg()) < length + sizeof prefix) fail_at(path, 0, "{}", shorter_k);
     std::string text(length, ' ');
     file.seekg(sizeof prefix);
     file.read(text.data(), std::streamsize(length));
@@ -60,12 +63,29 @@ std::string checkpoint_header_t::prefix(std::string_view side) const {
     return found == metadata.end() ? std::string() : unescaped(found->second);
 }
 
+namespace {
+
+/** Where the last tensor ends, from where data begins. What is no tensor is for the engine to refuse. */
+std::uint64_t data_bytes(simdjson::dom::object root) noexcept {
+    std::uint64_t end = 0;
+    for (auto const [name, tensor] : root) {
+        std::uint64_t found = 0;
+        if (!tensor["data_offsets"].at(1).get(found)) end = std::max(end, found);
+    }
+    return end;
+}
+
+} // namespace
+
 checkpoint_header_t read_checkpoint_header(std::string const &path) {
     checkpoint_header_t header {path, {}};
     simdjson::padded_string const text(checkpoint_header_text(path));
     simdjson::dom::parser parser;
     simdjson::dom::object root, metadata;
     if (parser.parse(text).get(root)) fail_at(path, 0, "is not a safetensors file; name a UForm checkpoint");
+    std::error_code failed;
+    std::uint64_t const bytes = std::filesystem::file_size(path, failed), data = data_bytes(root);
+    if (!failed && bytes - text.size() - length_bytes_k < data) fail_at(path, 0, "{}", shorter_k);
     if (root["__metadata__"].get(metadata)) return header;
     for (auto const [key, value] : metadata) {
         std::string_view spelled;

@@ -2,7 +2,8 @@
  *  @file checkpoint_header.hpp
  *  @brief The strings a checkpoint says of itself: geometry, step, seed, prefixes.
  *
- *  Reads the JSON header of a safetensors file and nothing after it. Whether its tensors are sound is for the engine.
+ *  Reads the JSON header of a safetensors file, and of what follows the length alone: a file that was cut is refused.
+ *  Whether its tensors are sound is for the engine.
  */
 #pragma once
 #include <cstdint>

@@ -10,8 +10,8 @@
 #include "support/checkpoint_header.hpp"
 #include "support/checkpoint_vector.hpp"
 #include "support/error.hpp"
-#include "support/files.hpp"
 #include "support/interrupt.hpp"
+#include "support/output_file.hpp"
 
 namespace uform::tools {
 

@@ -85,9 +85,10 @@ bool choice_parser_t::append(std::string const &json, std::size_t line, choices_
     if (failed == simdjson::NUMBER_ERROR) refuse("the line holds a number beyond 64 bits; correct it");
     if (failed) refuse("the line is not a JSON object in UTF-8; correct or remove it");
     std::string_view const legal = this->legal(record);
-    simdjson::dom::element targets;
-    bool const soft = !record["targets"].get(targets);
-    if (soft == !record["answer"].error()) refuse("the record needs \"targets\" or \"answer\"");
+    simdjson::dom::element targets, answer; // one of which is there; what is null is not
+    bool const soft = !record["targets"].get(targets) && !targets.is_null();
+    bool const hard = !record["answer"].get(answer) && !answer.is_null();
+    if (soft == hard) refuse("the record needs \"targets\" or \"answer\"");
     if (soft)
         add_targets(legal, targets, choices);
     else

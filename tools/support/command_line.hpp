@@ -51,6 +51,17 @@ inline void check_counts(CLI::App &app) {
         if (option->get_type_name() == CLI::detail::type_name<std::size_t>()) option->check(whole_number);
 }
 
+/** Every tool's: what its products run on. */
+template <typename options_>
+void add_processor_flags(CLI::App &app, options_ &options) {
+    app.add_option("--threads", options.threads, "7/8 of the cores");
+    app.add_option("--cpu-class", options.cpu_class, "kernels to use, such as intel-haswell; the best");
+}
+
+inline void add_dimensions_flag(CLI::App &app, std::size_t &dimensions) {
+    app.add_option("--dimensions", dimensions, "first so many of each embedding; all");
+}
+
 /** Parses the flags and runs the body; answers the exit code. Help and version go to stdout and succeed. */
 inline int run_tool(CLI::App &app, int argc, char **argv, std::function<int()> const &body) {
     std::string const name = app.get_name();

@@ -4,7 +4,7 @@
  */
 #include "support/culprits.hpp"
 #include "support/error.hpp"
-#include "support/files.hpp"
+#include "support/output_file.hpp"
 
 namespace uform::tools {
 

@@ -9,10 +9,10 @@
 #include "support/checkpoint_header.hpp"
 #include "support/encoding.hpp"
 #include "support/error.hpp"
-#include "support/files.hpp"
 #include "support/interrupt.hpp"
 #include "support/item_reader.hpp"
 #include "support/media_encoder.hpp"
+#include "support/output_file.hpp"
 #include "support/progress_bar.hpp"
 #include "support/row_writer.hpp"
 #include "support/run_log.hpp"
@@ -68,6 +68,18 @@ std::string prefix_of(encoding_options_t const &options) {
     return read_checkpoint_header(options.checkpoint).prefix(options.side);
 }
 
+/** What is read stays, and what is written goes to places of its own. */
+void check_targets(encoding_options_t const &options) {
+    std::string const input = !options.files.empty() ? "" : options.input == "-" ? "/dev/stdin" : options.input;
+    std::string const *const targets[] = {&options.output, &options.log, &options.names};
+    for (std::string const *const target : targets)
+        check_apart(*target, options.checkpoint), check_apart(*target, input);
+    check_apart(options.log, options.output), check_apart(options.names, options.output);
+    check_apart(options.names, options.log);
+    if (std::count_if(std::begin(targets), std::end(targets), [](auto const *target) { return *target == "-"; }) > 1)
+        fail_usage("--output, --names, --log: one of them alone can go to standard output; name files for the others");
+}
+
 /** A few inputs on their way, at most so many bytes of them; rows leave in the order in which inputs came. */
 class encoding_run_t {
   public:
@@ -79,7 +91,9 @@ class encoding_run_t {
     }
 
     void run();
-    /** Says what was cut and skipped; fails where nothing is left. */
+    /** Says what was skipped; fails where nothing is left. */
+    void list_skipped(run_log_t &log);
+    /** Says what was cut, once the rows have their name. */
     void conclude(run_log_t &log);
     std::size_t tokens() const noexcept { return tokens_; }
     std::size_t truncated() const noexcept;
@@ -209,7 +223,7 @@ std::size_t encoding_run_t::truncated() const noexcept {
     return count;
 }
 
-void encoding_run_t::conclude(run_log_t &log) {
+void encoding_run_t::list_skipped(run_log_t &log) {
     std::sort(skipped_.begin(), skipped_.end(),
               [](skipped_t const &a, skipped_t const &b) { return a.index < b.index; });
     for (skipped_t const &each : skipped_) {
@@ -220,6 +234,9 @@ void encoding_run_t::conclude(run_log_t &log) {
     if (!skipped_.empty() && skipped_.size() == given)
         fail("none of {} inputs could be encoded; {} is not written", given, options_.output);
     if (!skipped_.empty()) report(name_k, fmt::format("{} of {} inputs were skipped", skipped_.size(), given));
+}
+
+void encoding_run_t::conclude(run_log_t &log) {
     if (names_) names_->commit();
     std::size_t const cut = text_batch_.truncated(), all_cut = truncated();
     if (cut)
@@ -242,10 +259,9 @@ int encode_inputs(encoding_options_t const &options) {
     output_format_t const format = output_format_of(options);
     surface_t const surface = surface_of(options, format);
     std::string const prefix = prefix_of(options);
-    for (std::string const &source : {options.checkpoint, options.input})
-        for (std::string const &target : {options.output, options.log, options.names}) check_apart(target, source);
-    check_apart(options.log, options.output), check_apart(options.names, options.output);
-    check_apart(options.names, options.log);
+    check_targets(options);
+    for (std::string const &target : {options.output, options.names})
+        if (!target.empty() && target != "-") remove_leftovers(link_target(target), {"tmp"});
     item_reader_t reader(options);
     scalar_of(options); // refuses before a model is loaded
     executor_t const executor = make_executor(options.threads, cpu_class_from(options.cpu_class));
@@ -258,8 +274,9 @@ int encode_inputs(encoding_options_t const &options) {
     encoding_run_t run(options, surface, reader, encoder, executor, text_batch_t(prefix, limit), writer);
     run.run();
     run_log_t log(options.log, true);
-    run.conclude(log);
+    run.list_skipped(log);
     writer.finish();
+    run.conclude(log);
     return exit_success_k;
 }
 

@@ -53,10 +53,11 @@ class evaluator_t {
           columns_(options.dimensions ? options.dimensions : encoder.description().dimensions) {}
 
     evaluation_t run() {
-        for (std::size_t first = 0; first < pairs_.size(); first += items_per_call_k)
-            encode(first, std::min(first + items_per_call_k, pairs_.size()));
+        std::size_t const count = std::min(pairs_.size(), options_.most_pairs);
+        for (std::size_t first = 0; first < count; first += items_per_call_k)
+            encode(first, std::min(first + items_per_call_k, count));
         if (query_rows_.empty())
-            fail("none of {} pairs could be scored; the first file lost is {}: {}", pairs_.size(),
+            fail("{}: none of {} pairs could be scored; the first file lost is {}: {}", pairs_.source(0).path, count,
                  evaluation_.lost.front().name, evaluation_.lost.front().reason);
         evaluation_.retrieval = score_retrieval(query_rows_, document_rows_, columns_, document_offsets_);
         return std::move(evaluation_);

@@ -3,6 +3,7 @@
  *  @brief Encodes held-out pairs and scores them, for `uform_eval` and for validation while training.
  */
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct evaluation_options_t {
     std::string document_prefix;
     std::size_t bytes = 192; // of an item, prefix included
     std::size_t dimensions = 0;
+    std::size_t most_pairs = SIZE_MAX; // the first ones
 };
 
 /** A file that could not be encoded, and so takes no part. */

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <glob.h>
 #include <memory>
+#include <sys/stat.h>
 
 #include "support/error.hpp"
-#include "support/files.hpp"
 #include "support/found_files.hpp"
 #include "support/interrupt.hpp"
 
@@ -18,17 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_written(fs::path const &path, std::span<std::string const> written) {
-    std::error_code failed;
-    return std::any_of(written.begin(), written.end(), [&](std::string const &own) {
-        return !own.empty() && own != "-" && (path == own || fs::equivalent(path, own, failed));
-    });
-}
-
 std::string reason_of(std::error_code const &failed) { return fmt::format("cannot be read, {}", failed.message()); }
 
 /** Links to folders are not followed, as they may lead in circles; those to files are. */
-void walk(fs::path const &folder, std::span<std::string const> written, std::vector<found_file_t> &found) {
+void walk(fs::path const &folder, written_files_t const &written, std::vector<found_file_t> &found) {
     leave_if_interrupted();
     std::error_code failed;
     std::vector<fs::path> entries;
@@ -39,18 +32,20 @@ void walk(fs::path const &folder, std::span<std::string const> written, std::vec
     std::sort(entries.begin(), entries.end(),
               [](fs::path const &a, fs::path const &b) { return a.native() < b.native(); });
     for (fs::path const &entry : entries) {
-        std::error_code unknown;
-        fs::file_status const status = fs::symlink_status(entry, unknown);
-        if (fs::is_directory(status))
+        struct stat about = {};
+        if (::lstat(entry.c_str(), &about) != 0) continue; // gone since
+        if (S_ISDIR(about.st_mode)) {
             walk(entry, written, found);
-        else if (fs::is_regular_file(fs::status(entry, unknown)) && !is_written(entry, written))
-            found.push_back({entry.string(), {}});
+            continue;
+        }
+        if (S_ISLNK(about.st_mode) && ::stat(entry.c_str(), &about) != 0) continue; // to nothing
+        if (S_ISREG(about.st_mode) && !written.hold(entry.string(), about)) found.push_back({entry.string(), {}});
     }
 }
 
-void find(fs::path const &path, std::span<std::string const> written, std::vector<found_file_t> &found) {
+void find(fs::path const &path, written_files_t const &written, std::vector<found_file_t> &found) {
     std::error_code failed;
-    if (!fs::is_directory(path, failed)) return found.push_back({path.string(), {}});
+    if (!fs::is_directory(path, failed)) return written.refuse(path.string()), found.push_back({path.string(), {}});
     std::size_t const before = found.size();
     walk(path, written, found);
     if (found.size() == before) found.push_back({path.string(), "the folder holds no files"});
@@ -58,7 +53,7 @@ void find(fs::path const &path, std::span<std::string const> written, std::vecto
 
 } // namespace
 
-std::vector<found_file_t> find_files(std::string const &name, std::span<std::string const> written) {
+std::vector<found_file_t> find_files(std::string const &name, written_files_t const &written) {
     std::vector<found_file_t> found;
     std::error_code failed;
     bool const is_pattern = name.find_first_of("*?[") != name.npos && !fs::exists(name, failed);
@@ -68,8 +63,11 @@ std::vector<found_file_t> find_files(std::string const &name, std::span<std::str
     if (::glob(name.c_str(), 0, nullptr, &matches) != 0 || matches.gl_pathc == 0) return {{name, "matches no file"}};
     std::vector<std::string> paths(matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
     std::sort(paths.begin(), paths.end()); // glob sorts by the locale
-    for (std::string const &path : paths)
-        if (!is_written(path, written)) find(path, written, found);
+    for (std::string const &path : paths) {
+        struct stat about = {};
+        bool const is_file = ::stat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode);
+        if (!is_file || !written.hold(path, about)) find(path, written, found);
+    }
     return found;
 }
 

@@ -13,6 +13,7 @@
 #include "support/growth.hpp"
 #include "support/growth_probe.hpp"
 #include "support/interrupt.hpp"
+#include "support/output_file.hpp"
 #include "support/tensor_file.hpp"
 
 namespace uform::tools {

@@ -2,6 +2,7 @@
  *  @file interrupt.cpp
  *  @brief Signal handlers that only set a flag.
  */
+#include <atomic>
 #include <csignal>
 #include <unistd.h>
 
@@ -12,11 +13,13 @@ namespace uform::tools {
 
 namespace {
 
-std::sig_atomic_t volatile requested = 0;
+std::atomic<int> requested = 0; // which the threads of a verb's executor read too
+static_assert(std::atomic<int>::is_always_lock_free);
 
+/** A terminal that closes hangs up on a program twice, once through its shell: nobody is impatient then. */
 void on_signal(int signal) {
-    if (requested) _exit(128 + signal);
-    requested = signal;
+    if (requested && signal != SIGHUP) _exit(128 + signal);
+    if (!requested) requested = signal;
 }
 
 void install(int signal) noexcept {
@@ -32,6 +35,7 @@ void install(int signal) noexcept {
 void install_interrupt_handlers() noexcept {
     install(SIGINT), install(SIGTERM), install(SIGHUP);
     std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGCHLD, SIG_DFL); // ignored, as some parents leave it, it hides how a child ended
     std::signal(SIGXFSZ, SIG_IGN); // a file above the system's limit then fails like one on a full disk
 }
 

@@ -1,6 +1,7 @@
 /**
  *  @file interrupt.hpp
- *  @brief Ctrl-C, SIGTERM or a terminal that closed: the first asks the tool to finish cleanly, the second ends it at once.
+ *  @brief Ctrl-C, SIGTERM or a terminal that closed: the first asks the tool to finish cleanly, a second
+ *  ctrl-C or SIGTERM ends it at once.
  *
  *  Also silences SIGPIPE, so that a closed pipe is a write error that unwinds and removes temporary files.
  */

@@ -17,12 +17,14 @@ namespace {
 constexpr std::size_t file_limit_k = std::size_t(1) << 32; // as the engine's own, which would refuse more
 constexpr char const *unknown_k =
     "is no picture, clip, recording or shard, nor text in UTF-8; name its --modality if it is one";
+constexpr char const *empty_k = "is empty; with --modality text it is a text without words";
+constexpr std::string_view mark_k = "\xef\xbb\xbf"; // of UTF-8, as some editors begin a file
 
 } // namespace
 
 item_reader_t::item_reader_t(encoding_options_t const &options)
     : options_(options), format_(format_t(choice("--format", options.format, {"lines", "jsonl", "files"}))),
-      written_ {options.output, options.names, options.log} {
+      written_({options.output, options.names, options.log}) {
     if (!options.modality.empty())
         modality_ = uform_modality_t(choice("--modality", options.modality, {"text", "image", "video", "audio"}));
     if (!options.path_field.empty() && format_ != format_t::jsonl_k)
@@ -52,7 +54,7 @@ bool item_reader_t::read_record() {
     std::string_view one;
     if (parser_.parse(line_).get(record))
         fail_at(lines_->path(), lines_->line_number(), "the line is not a JSON object in UTF-8; correct or remove it");
-    if (options_.path_field.empty() || record[options_.path_field].get(paths)) {
+    if (options_.path_field.empty() || record[options_.path_field].get(paths) || paths.is_null()) {
         if (!record[options_.field].get(one)) return text_ = one, true;
         fail_at(lines_->path(), lines_->line_number(), "the record has no string \"{}\"; name another --field",
                 options_.field);
@@ -62,6 +64,7 @@ bool item_reader_t::read_record() {
     auto const queue = [&](std::string_view path) {
         check_path(path, fmt::format("{}:{}", lines_->path(), lines_->line_number()));
         files_.push_back({(base / path).string(), {}});
+        written_.refuse(files_.back().path);
     };
     if (!paths.get(one)) return queue(one), false;
     if (paths.get(several))
@@ -75,9 +78,21 @@ bool item_reader_t::read_record() {
     return false;
 }
 
+/** A line of JSON or a path as editors leave it: behind a mark of its encoding, before a carriage return. */
+void item_reader_t::tidy_line() {
+    if (lines_->line_number() == 1 && line_.starts_with(mark_k)) line_.erase(0, mark_k.size());
+    std::error_code failed;
+    bool const is_name = format_ == format_t::files_k && std::filesystem::exists(line_, failed);
+    if (line_.ends_with('\r') && !is_name) line_.pop_back();
+}
+
 /** The next line of the list: a text, which is an item, or names, which are queued. */
 bool item_reader_t::next_of_list(item_t &item, bool &is_text_item) {
     if (!lines_ || !lines_->next(line_)) return false;
+    if (format_ != format_t::lines_k) {
+        tidy_line();
+        if (line_.find_first_not_of(" \t") == line_.npos) return true; // blank
+    }
     std::string place = fmt::format("{}:{}", lines_->path(), lines_->line_number());
     switch (format_) {
     case format_t::lines_k:
@@ -113,7 +128,10 @@ bool item_reader_t::next(item_t &item) {
 void item_reader_t::recognize(item_t &item) const {
     std::optional<uform_modality_t> const found = modality_ ? modality_ : modality_of(item.bytes);
     item.modality = found.value_or(uform_modality_text_k);
-    if (!found && !is_text(item.bytes)) item.problem = unknown_k;
+    if (!modality_ && item.bytes.empty())
+        item.problem = empty_k;
+    else if (!found && !is_text(item.bytes))
+        item.problem = unknown_k;
     if (!item.problem.empty()) item.bytes = {};
 }
 
@@ -121,7 +139,6 @@ void item_reader_t::recognize(item_t &item) const {
 bool item_reader_t::open(found_file_t const &found, item_t &item) {
     item = {found.path, {}, uform_modality_text_k, found.problem};
     if (!item.problem.empty()) return true;
-    for (std::string const &own : written_) check_apart(own, item.name);
     try {
         if (is_tar(read_head(item.name, signature_bytes_k))) {
             if (!shard_.emplace(item.name).entries().empty()) return false;

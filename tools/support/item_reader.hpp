@@ -7,7 +7,6 @@
 #include <deque>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <simdjson.h>
 #include <uform/model.h>
@@ -16,6 +15,7 @@
 #include "support/files.hpp"
 #include "support/found_files.hpp"
 #include "support/shard.hpp"
+#include "support/written_files.hpp"
 
 namespace uform::tools {
 
@@ -39,6 +39,7 @@ class item_reader_t {
     enum class format_t { lines_k, jsonl_k, files_k };
 
     bool next_of_list(item_t &item, bool &is_text_item);
+    void tidy_line();
     void find(std::string const &name);
     bool read_record();
     bool open(found_file_t const &found, item_t &item);
@@ -49,9 +50,9 @@ class item_reader_t {
     encoding_options_t const &options_;
     format_t format_;
     std::optional<uform_modality_t> modality_; // none: each file's content decides
-    std::vector<std::string> written_;
+    written_files_t written_;
     std::optional<line_reader_t> lines_; // none where the command line names files
-    std::string line_;
+    std::string line_;                   // without what is no part of a path or a record
     std::string text_; // of a record without paths
     simdjson::dom::parser parser_;
     std::deque<found_file_t> files_;

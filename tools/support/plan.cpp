@@ -8,7 +8,7 @@
 #include "support/checkpoint_header.hpp"
 #include "support/engine.hpp"
 #include "support/error.hpp"
-#include "support/files.hpp"
+#include "support/output_file.hpp"
 #include "support/plan.hpp"
 
 namespace uform::tools {

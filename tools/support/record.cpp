@@ -53,10 +53,16 @@ void record_parser_t::refuse(fmt::format_string<arguments_...> format, arguments
 
 std::string_view record_parser_t::text(simdjson::dom::object record, std::string const &field) const {
     std::string_view found;
-    auto const failed = record[field].get(found);
-    if (failed == simdjson::NO_SUCH_FIELD) refuse("the record lacks \"{}\"; name another field in \"fields\"", field);
-    if (failed) refuse("\"{}\" must be a string", field);
+    if (required(record, field).get(found)) refuse("\"{}\" must be a string", field);
     return found;
+}
+
+/** What is null is not there. */
+simdjson::dom::element record_parser_t::required(simdjson::dom::object record, std::string const &field) const {
+    simdjson::dom::element value;
+    if (record[field].get(value) || value.is_null())
+        refuse("the record lacks \"{}\"; name another field in \"fields\", or remove the record", field);
+    return value;
 }
 
 bool record_parser_t::passes(simdjson::dom::object record) const {
@@ -88,9 +94,7 @@ void record_parser_t::texts(simdjson::dom::element value, std::string const &fie
 
 void record_parser_t::read_positives(simdjson::dom::object record) {
     std::string const &field = source_.fields.document;
-    simdjson::dom::element value;
-    if (record[field].get(value)) refuse("the record lacks \"{}\"; name another field in \"fields\"", field);
-    texts(value, field, record_.positives);
+    texts(required(record, field), field, record_.positives);
     if (record_.positives.empty()) refuse("\"{}\" is an empty array; a query needs an answer", field);
 }
 

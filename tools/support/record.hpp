@@ -49,6 +49,7 @@ class record_parser_t {
     template <typename... arguments_>
     [[noreturn]] void refuse(fmt::format_string<arguments_...> format, arguments_ &&...arguments) const;
     std::string_view text(simdjson::dom::object record, std::string const &field) const;
+    simdjson::dom::element required(simdjson::dom::object record, std::string const &field) const;
     bool passes(simdjson::dom::object record) const;
     std::uint64_t group(simdjson::dom::object record, std::size_t number) const;
     void texts(simdjson::dom::element value, std::string const &field, std::vector<std::string_view> &found) const;

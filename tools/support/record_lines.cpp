@@ -2,6 +2,7 @@
  *  @file record_lines.cpp
  *  @brief The name of a file decides what is in it.
  */
+#include "support/error.hpp"
 #include "support/media_files.hpp"
 #include "support/record_lines.hpp"
 
@@ -24,7 +25,10 @@ bool record_lines_t::next(std::string &json) {
     if (entries_) return entries_->next(json);
     mark_bytes_ = 0;
     if (!lines_->next(json)) return false;
-    if (lines_->line_number() == 1 && json.starts_with(mark_k)) json.erase(0, mark_bytes_ = mark_k.size());
+    if (lines_->line_number() > 1) return true;
+    if (json.starts_with(mark_k)) json.erase(0, mark_bytes_ = mark_k.size());
+    if (json.starts_with("\xff\xfe") || json.starts_with("\xfe\xff"))
+        fail_at(lines_->path(), 1, "is UTF-16; save the file as UTF-8");
     return true;
 }
 

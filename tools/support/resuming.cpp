@@ -9,6 +9,7 @@
 
 #include "support/error.hpp"
 #include "support/files.hpp"
+#include "support/output_file.hpp"
 #include "support/resuming.hpp"
 
 namespace uform::tools {
@@ -60,22 +61,35 @@ bool names_moments_of(std::string const &checkpoint, std::string const &file) {
     return digits != start.size() && digits != name.npos && name.substr(digits) == ".optimizer.safetensors";
 }
 
-void cut_log(std::string const &path, std::uint64_t step) {
-    std::error_code failed;
-    if (path.empty() || path == "-" || !fs::is_regular_file(path, failed)) return;
-    std::string kept;
+namespace {
+
+/** Hands lines of a log that a run at `step` keeps to `keep`; answers whether those are all. */
+template <typename keep_>
+bool for_each_kept(std::string const &path, std::uint64_t step, keep_ &&keep) {
     bool whole = true;
     line_reader_t lines(path);
     for (std::string line; lines.next(line);) {
         nlohmann::json const event = nlohmann::json::parse(line, nullptr, false);
         bool const readable = event.is_object() && (!event.contains("step") || event["step"].is_number_unsigned());
         bool const keeps = readable && event.value("step", std::uint64_t(0)) <= step;
-        if (keeps) kept += line + "\n";
+        if (keeps) keep(line);
         whole &= keeps;
     }
-    if (whole) return;
+    return whole;
+}
+
+} // namespace
+
+/** Read twice, as a log of weeks is better not held in memory. */
+void cut_log(std::string const &path, std::uint64_t step) {
+    std::error_code failed;
+    if (path.empty() || path == "-" || !fs::is_regular_file(path, failed)) return;
+    std::uintmax_t const bytes = fs::file_size(path, failed);
+    bool const ended = failed || bytes == 0 || read_part(path, bytes - 1, 1) == "\n";
+    if (for_each_kept(path, step, [](std::string const &) {}) && ended) return;
     output_file_t file(path);
-    file.write(kept), file.commit();
+    for_each_kept(path, step, [&](std::string const &line) { file.write(line), file.write("\n"); });
+    file.commit();
 }
 
 } // namespace uform::tools

@@ -15,7 +15,7 @@
 
 #include <uform/types.h>
 
-#include "support/files.hpp"
+#include "support/output_file.hpp"
 
 namespace uform::tools {
 

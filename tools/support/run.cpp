@@ -4,16 +4,17 @@
  */
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <unistd.h>
 
 #include "support/agreement.hpp"
+#include "support/checkpoint_header.hpp"
 #include "support/culprits.hpp"
 #include "support/error.hpp"
-#include "support/evaluation.hpp"
-#include "support/files.hpp"
 #include "support/interrupt.hpp"
 #include "support/live_view.hpp"
 #include "support/media_encoder.hpp"
+#include "support/output_file.hpp"
 #include "support/peak.hpp"
 #include "support/resuming.hpp"
 #include "support/run.hpp"
@@ -47,25 +48,34 @@ run_t::run_t(training_options_t const &options, plan_t plan)
         fail_at(plan_.mixture.path, 0, "has no \"validation\" for --validate-every; name held-out pairs in it");
 }
 
-/** Takes a record whose file is of no use out of the step; the rest of it is as it would have been. */
-void run_t::skip(std::size_t step, prepared_t &prepared, batch_file_t const &file, std::string const &reason) {
+/** Takes records whose files are of no use out of the step; the rest of it is as it would have been. */
+void run_t::skip(std::size_t step, prepared_t &prepared, std::vector<batch_file_t> lost) {
     leave_if_interrupted();
-    if (!rehearses_) {
+    std::stable_sort(lost.begin(), lost.end(), [](auto const &a, auto const &b) { return a.pair < b.pair; });
+    lost.erase(std::unique(lost.begin(), lost.end(), [](auto const &a, auto const &b) { return a.pair == b.pair; }),
+               lost.end()); // a record goes once, however many of its files do
+    for (batch_file_t const &file : lost) {
+        if (rehearses_) break;
         ++skipped_;
-        log_->write({{"event", "skipped"}, {"step", step + 1}, {"input", file.name}, {"reason", reason}});
+        log_->write({{"event", "skipped"}, {"step", step + 1}, {"input", file.name}, {"reason", file.problem}});
+        if (!leads()) report(name_k, fmt::format("step {} without {}: {}", step + 1, file.name, file.problem));
     }
-    prepared.drawn.records.erase(prepared.drawn.records.begin() + std::ptrdiff_t(file.pair));
+    for (std::size_t i = lost.size(); i-- > 0;)
+        prepared.drawn.records.erase(prepared.drawn.records.begin() + std::ptrdiff_t(lost[i].pair));
     if (prepared.drawn.records.empty() && options_.ranks == 1)
-        fail("step {}: none of its records has a file that can be read; the last was {}: {}", step + 1, file.name,
-             reason);
+        fail("step {}: none of its records has a file that can be read; the last was {}: {}", step + 1,
+             lost.back().name, lost.back().problem);
     prepared.batch = material_.batch(prepared.drawn);
 }
 
 /** False once every file of the step could be read from the disk. */
 bool run_t::skip_unread(std::size_t step, prepared_t &prepared) {
+    std::vector<batch_file_t> lost;
     for (auto const &[item, file] : prepared.batch.files)
-        if (!file.problem.empty()) return skip(step, prepared, batch_file_t(file), file.problem), true;
-    return false;
+        if (!file.problem.empty()) lost.push_back(file);
+    if (lost.empty()) return false;
+    skip(step, prepared, std::move(lost));
+    return true;
 }
 
 uform_trainer_step_stats_t run_t::take_step(trainer_t &trainer, std::size_t step, prepared_t prepared) {
@@ -76,7 +86,7 @@ uform_trainer_step_stats_t run_t::take_step(trainer_t &trainer, std::size_t step
         uform_outcome_t outcome = {};
         uform_trainer_step_stats_t const stats = step_trainer(trainer, executor_, plan_, prepared.batch, outcome);
         if (batch_file_t const *const file = refused_file(outcome, prepared.batch)) {
-            skip(step, prepared, batch_file_t(*file), reason_of(outcome));
+            skip(step, prepared, {{file->pair, file->name, reason_of(outcome)}});
             continue;
         }
         // Another process may have skipped a file, and calls again without it; one that ends instead is an `io` failure.
@@ -167,25 +177,43 @@ void run_t::save() {
 }
 
 /** The trainer has no encode verb: its weights go through a file that lives for this function. */
-void run_t::validate(std::size_t step) {
-    if (!plan_.mixture.validation || !leads()) return;
+evaluation_t run_t::score_held_out(std::size_t most_pairs) {
     temporary_path_t const file(fmt::format("{}.validation.{}", options_.output, ::getpid()));
     save_trainer(trainer_, executor_, file.path(), false);
     text_encoder_t encoder(file.path(), executor_);
     evaluation_options_t options;
     options.query_prefix = plan_.mixture.query_prefix, options.document_prefix = plan_.mixture.document_prefix;
-    options.bytes = plan_.mixture.validation->evaluation_bytes;
-    evaluation_t const evaluation = evaluate(encoder, executor_, *held_out_, options);
+    options.bytes = plan_.mixture.validation->evaluation_bytes, options.most_pairs = most_pairs;
+    return evaluate(encoder, executor_, *held_out_, options);
+}
+
+/** Held-out files none of which can be encoded are better known before the first step than after the last. */
+void run_t::rehearse_validation() {
+    constexpr std::size_t pairs_k = 16;
+    if (!held_out_ || !leads()) return;
+    fields_t const &fields = held_out_->source(0).fields;
+    bool const all_texts =
+        fields.query_modality == uform_modality_text_k && fields.document_modality == uform_modality_text_k;
+    if (!all_texts) score_held_out(pairs_k);
+}
+
+void run_t::validate(std::size_t step) {
+    constexpr std::size_t told_k = 3; // of lost files, as every validation loses them again
+    if (!held_out_ || !leads()) return;
+    evaluation_t const evaluation = score_held_out(SIZE_MAX);
     scores_ = {step, evaluation.retrieval};
+    std::size_t const lost = evaluation.lost.size();
     json_t line = {{"event", "validation"}, {"step", step}};
     line.update(to_json(evaluation.retrieval));
+    line["skipped"] = lost;
     log_->write(line);
     bar_.clear();
     recall_t const &forward = evaluation.retrieval.forward;
     report(name_k, fmt::format("step {}: R@1 {:.3f}, R@10 {:.3f} over {} held-out pairs", step, forward.at_1,
                                forward.at_10, evaluation.retrieval.count));
-    for (lost_file_t const &each : evaluation.lost)
-        report(name_k, fmt::format("validation without {}: {}", each.name, each.reason));
+    for (std::size_t i = 0; i < std::min(lost, told_k); ++i)
+        report(name_k, fmt::format("validation without {}: {}", evaluation.lost[i].name, evaluation.lost[i].reason));
+    if (lost > told_k) report(name_k, fmt::format("validation without {} more files", lost - told_k));
 }
 
 void run_t::save_and_validate(std::size_t step) {
@@ -209,10 +237,37 @@ void run_t::open_log() {
     bool const resumes = !plan_.resume.empty();
     if (resumes && leads()) cut_log(options_.log, plan_.first_step);
     log_.emplace(leads() ? options_.log : "", resumes);
-    if (!resumes || !leads() || has_moments(plan_.resume, plan_.first_step)) return;
+    if (!resumes || !leads()) return;
+    for (std::string const &source : changed_sources(plan_.resume, material_))
+        report(name_k, fmt::format("{}: its records or its weight are not those that {} was trained with; steps from "
+                                   "here on show others than a run that never stopped",
+                                   source, plan_.resume));
+    if (has_moments(plan_.resume, plan_.first_step)) return;
     report(name_k, fmt::format("{}: has no moments of step {} beside it; the optimizer starts anew, and the bits are "
                                "not those of a run that never stopped",
                                plan_.resume, plan_.first_step));
+}
+
+/** A command that was meant to go on and starts anew costs what the one before it saved. */
+void run_t::warn_of_earlier_run() const {
+    std::error_code failed;
+    if (!plan_.resume.empty() || !leads() || !std::filesystem::exists(options_.output, failed)) return;
+    try {
+        if (std::uint64_t const step = read_checkpoint_header(options_.output).number("step"))
+            report(name_k,
+                   fmt::format("{} is of an earlier run, at step {}, which the first save writes over; --resume "
+                               "auto goes on from it",
+                               options_.output, step));
+    } catch (tool_error_t const &) { // not a checkpoint
+    }
+}
+
+void run_t::warn_of_small_sources() const {
+    std::size_t const records = material_.records(), pairs = plan_.mixture.batch_pairs;
+    if (leads() && records < pairs)
+        report(name_k, fmt::format("a step of {} pairs is more than all {} records, so it shows some of them twice; a "
+                                   "record does not repel itself. Lower batch_pairs, or add records",
+                                   pairs, records));
 }
 
 /** In a world of several, as if all had processors alike. */
@@ -229,6 +284,8 @@ int run_t::run() {
     trainer_ = make_trainer(plan_, executor_, mesh_, plan_.steps);
     settle_world(options_);
     if (!plan_.resume.empty()) open_log();
+    rehearse_validation();
+    warn_of_earlier_run(), warn_of_small_sources();
     log_->write(start_event(options_, plan_, material_, peak_));
     batch_queue_t queue(material_, plan_.first_step, plan_.steps);
     for (std::size_t step = plan_.first_step; step < plan_.steps;) {
@@ -248,7 +305,9 @@ int run_t::run() {
     validate(plan_.steps);
     if (scores_ && leads()) write_card({options_, plan_, material_, stats_, scores_});
     bar_.clear();
-    if (skipped_) report(name_k, fmt::format("{} records were skipped, each for a file; the log names them", skipped_));
+    if (skipped_)
+        report(name_k, fmt::format("{} records were skipped, each for a file{}", skipped_,
+                                   leads() && !options_.log.empty() ? "; the log names them" : ""));
     log_->write({{"event", "end"},
                  {"reason", "finished"},
                  {"step", plan_.steps},

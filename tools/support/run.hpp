@@ -9,6 +9,7 @@
 
 #include "support/batch_queue.hpp"
 #include "support/engine.hpp"
+#include "support/evaluation.hpp"
 #include "support/material.hpp"
 #include "support/plan.hpp"
 #include "support/progress_bar.hpp"
@@ -28,15 +29,19 @@ class run_t {
   private:
     uform_trainer_step_stats_t take_step(trainer_t &trainer, std::size_t step, prepared_t prepared);
     bool skip_unread(std::size_t step, prepared_t &prepared);
-    void skip(std::size_t step, prepared_t &prepared, batch_file_t const &file, std::string const &reason);
+    void skip(std::size_t step, prepared_t &prepared, std::vector<batch_file_t> lost);
     prepared_t take(batch_queue_t &queue, std::size_t step);
     void stop_early(trainer_t const &trainer, std::size_t done, drawn_t const &drawn, uform_outcome_t const &outcome);
     std::size_t steps_for(double minutes);
     void open_log();
+    void warn_of_earlier_run() const;
+    void warn_of_small_sources() const;
     double find_peak() const;
     void log_step(uform_trainer_step_stats_t const &stats, double seconds);
     bool leads() const noexcept { return options_.rank == 0; } // writes files, alone in its world
     void save();
+    evaluation_t score_held_out(std::size_t most_pairs);
+    void rehearse_validation();
     void validate(std::size_t step);
     void save_and_validate(std::size_t step);
     int stop(std::size_t done);

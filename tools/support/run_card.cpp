@@ -8,6 +8,7 @@
 #include "commit.hpp"
 #include "support/error.hpp"
 #include "support/files.hpp"
+#include "support/output_file.hpp"
 #include "support/run_card.hpp"
 
 namespace uform::tools {
@@ -43,13 +44,19 @@ std::string about_model(run_card_t const &card) {
     return text;
 }
 
+constexpr std::string_view columns_k = "| source | records | weight | temperature group | content |\n";
+
+/** What of a source decides the draws of a run, wherever its file lies. */
+std::string about_source(material_t const &material, std::size_t index) {
+    source_t const &source = material.source(index);
+    return fmt::format("| {} | {} | {} | {:016x} |\n", material.records_of(index), source.weight,
+                       source.temperature_group, material.content_of(index));
+}
+
 std::string about_data(run_card_t const &card) {
-    std::string text = "| source | records | weight | temperature group |\n| --- | --: | --: | --: |\n";
-    for (std::size_t i = 0; i < card.material.sources(); ++i) {
-        source_t const &source = card.material.source(i);
-        text += fmt::format("| {} | {} | {} | {} |\n", cell(source.path), card.material.records_of(i), source.weight,
-                            source.temperature_group);
-    }
+    std::string text = fmt::format("{}| --- | --: | --: | --: | --- |\n", columns_k);
+    for (std::size_t i = 0; i < card.material.sources(); ++i)
+        text += fmt::format("| {} {}", cell(card.material.source(i).path), about_source(card.material, i));
     return text;
 }
 
@@ -91,6 +98,22 @@ void write_card(run_card_t const &card) {
                            on_one_line(card.plan.mixture.path), card.plan.mixture.batch_pairs, about_data(card)));
     file.write(fmt::format("## Scores\n\n{}", about_scores(card)));
     file.commit();
+}
+
+std::vector<std::string> changed_sources(std::string const &checkpoint, material_t const &material) {
+    std::string const heading = fmt::format("{}# {}\n", mark_k, std::filesystem::path(checkpoint).filename().string());
+    std::vector<std::string> changed;
+    for (bool const own_folder : {false, true}) {
+        std::string const path = card_path(checkpoint, own_folder);
+        std::error_code failed;
+        if (!std::filesystem::is_regular_file(path, failed)) continue;
+        std::string const card = read_file(path);
+        if (!card.starts_with(heading) || card.find(columns_k) == card.npos) continue; // of another, or an older tool's
+        for (std::size_t i = 0; i < material.sources(); ++i)
+            if (card.find(about_source(material, i)) == card.npos) changed.push_back(material.source(i).path);
+        break;
+    }
+    return changed;
 }
 
 std::string processor_name() {

@@ -5,6 +5,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <uform/train.h>
 
@@ -34,6 +35,10 @@ std::string card_path(std::string const &checkpoint, bool own_folder);
 void check_card(std::string const &path);
 
 void write_card(run_card_t const &card);
+
+/** The sources that the card beside a checkpoint does not list with their records as they are now, and their weights;
+ *  none where there is no such card. */
+std::vector<std::string> changed_sources(std::string const &checkpoint, material_t const &material);
 
 /** The processor's name as Linux tells it; empty where it does not. */
 std::string processor_name();

@@ -6,6 +6,7 @@
 
 #include "support/error.hpp"
 #include "support/files.hpp"
+#include "support/output_file.hpp"
 #include "support/run_log.hpp"
 
 namespace uform::tools {

@@ -16,7 +16,7 @@ constexpr std::size_t text_limit_k = std::size_t(1) << 24; // no caption comes n
 } // namespace
 
 shard_rows_t::shard_rows_t(std::string const &pattern, std::vector<column_t> columns)
-    : columns_(std::move(columns)), shards_(find_files(pattern, {})) {}
+    : columns_(std::move(columns)), shards_(find_files(pattern, written_files_t({}))) {}
 
 std::string shard_rows_t::text_of(shard_entry_t const &entry, shard_member_t const &member) const {
     std::string const name = shard_->name_of(entry, member);

@@ -64,8 +64,9 @@ class strict_json_t {
             std::string_view key;
             if (field.unescaped_key().get(key)) refuse("is not well-formed JSON");
             key_ = key;
-            if (!seen.insert(key_).second) refuse("is given twice; keep one");
-            if (!handler(std::string_view(key_), field.value().value_unsafe()))
+            auto const [own, is_new] = seen.insert(key_); // which stays while the handler reads keys further in
+            if (!is_new) refuse("is given twice; keep one");
+            if (!handler(std::string_view(*own), field.value().value_unsafe()))
                 refuse("is no key of a mixture; see tools/README.md");
         }
     }

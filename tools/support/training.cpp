@@ -2,12 +2,14 @@
  *  @file training.cpp
  *  @brief From flags to a run, or to the reason why there is none to do.
  */
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "support/checkpoint_header.hpp"
 #include "support/error.hpp"
-#include "support/files.hpp"
+#include "support/output_file.hpp"
+#include "support/output_lock.hpp"
 #include "support/resuming.hpp"
 #include "support/run.hpp"
 #include "support/run_card.hpp"
@@ -70,7 +72,8 @@ int train(training_options_t const &asked) {
     options.card = card_path(options.output, names_folder(asked.output));
     if (options.rank == 0) check_card(options.card);
     check_world(options);
-    if (options.rank == 0) tidy_up(options);
+    std::optional<output_lock_t> lock;
+    if (options.rank == 0) lock.emplace(options.output), tidy_up(options);
     if (options.resume == "auto") {
         if (!options.steps) fail_usage("--resume auto needs --steps, the length of the whole run");
         options.resume = find_checkpoint(asked.output);

@@ -12,6 +12,7 @@
 #include "support/error.hpp"
 #include "support/files.hpp"
 #include "support/interrupt.hpp"
+#include "support/output_file.hpp"
 #include "support/world.hpp"
 
 namespace uform::tools {
