@@ -157,6 +157,22 @@ TEST(audio, decoding_stops_when_asked) {
     EXPECT_EQ(asked, 4u);
 }
 
+/** Within a demuxer's headers or behind its last packet: never told as damage, nor as a shorter recording. */
+TEST(audio, decoding_stops_whenever_asked) {
+    for (char const *name : {"flac.flac", "mp3.mp3", "opus.opus", "vorbis.ogg", "aac_fragments.mp4", "opus.webm"}) {
+        std::string const file = corpus_file(name);
+        std::size_t left = SIZE_MAX;
+        stop_t const stop {[](void *left) noexcept { return (*static_cast<std::size_t *>(left))-- == 0; }, &left};
+        ASSERT_FALSE(decoded(file, 1 << 18, stop).failure) << name;
+        std::size_t const asked = SIZE_MAX - left;
+        EXPECT_GE(asked, 3u) << name;
+        for (std::size_t after = 0; after < asked; ++after) {
+            left = after;
+            EXPECT_EQ(decoded(file, 1 << 18, stop).failure.status, uform_status_cancelled_k) << name << " " << after;
+        }
+    }
+}
+
 TEST(audio, ffmpegs_log_is_as_it_was) {
     for (int const level : {AV_LOG_INFO, AV_LOG_DEBUG}) {
         av_log_set_level(level);

@@ -100,7 +100,7 @@ failure_t decoding_stopped() noexcept { return fail(uform_status_cancelled_k, "d
 struct container_reader_t {
     static int read(void *opaque, std::uint8_t *target, int bytes) noexcept {
         container_t &self = *static_cast<container_t *>(opaque);
-        if (self.stop_()) return AVERROR_EXIT;
+        if (self.stopped()) return AVERROR_EXIT;
         if (self.at_ >= self.file_.size()) return AVERROR_EOF;
         std::size_t const count = std::min(std::size_t(bytes), self.file_.size() - self.at_);
         std::memcpy(target, self.file_.data() + self.at_, count);
@@ -137,12 +137,11 @@ container_t::~container_t() noexcept {
 
 failure_t container_t::failure_of(int code) const noexcept {
     char text[AV_ERROR_MAX_STRING_SIZE] = {};
+    if (is_stopped_) return decoding_stopped();
     (void)av_strerror(code, text, sizeof(text));
     switch (code) {
     case AVERROR(ENOMEM):
         return out_of_memory();
-    case AVERROR_EXIT:
-        return decoding_stopped();
     case AVERROR_PATCHWELCOME:
     case AVERROR_DECODER_NOT_FOUND:
     case AVERROR(ENOSYS):
@@ -195,9 +194,10 @@ AVStream *container_t::pick(stream_kind_t kind) noexcept {
 
 failure_t container_t::read(AVPacket *&packet) noexcept {
     for (packet = nullptr;;) {
-        if (stop_()) return decoding_stopped();
+        if (stopped()) return decoding_stopped();
         av_packet_unref(packet_);
         int const code = av_read_frame(context_, packet_);
+        if (is_stopped_) return decoding_stopped();
         if (code == AVERROR_EOF) return check_end();
         if (code == AVERROR(EAGAIN)) continue;
         if (code < 0) return failure_of(code);
@@ -267,6 +267,7 @@ failure_t decoder_t::check_decoded() const noexcept {
 
 failure_t decoder_t::next(AVFrame *&frame) noexcept {
     for (frame = nullptr;;) {
+        if (container_.stopped()) return decoding_stopped(); // at a clip's end many frames come of no more packets
         int code = avcodec_receive_frame(context_, frame_);
         if (code == AVERROR_EOF) return check_decoded();
         if (code == 0) break;

@@ -8,18 +8,11 @@
 #include <span>
 
 #include <uform/utilities/status.hpp>
+#include <uform/utilities/stop.hpp>
 
 namespace uform {
 
 using file_t = std::span<std::uint8_t const>;
-
-/** Asked now and then by decoders that take long: true ends the decoding as `cancelled`. */
-struct stop_t {
-    bool (*asked)(void *self) noexcept = nullptr;
-    void *self = nullptr;
-
-    bool operator()() const noexcept { return asked && asked(self); }
-};
 
 /** Refuses a file of no bytes, and one of more than `limits.max_file_bytes`. */
 inline failure_t check_file_bytes(file_t file, uform_limits_t const &limits) noexcept {
