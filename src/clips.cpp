@@ -174,14 +174,16 @@ failure_t clips_t::measure(uform_progress_t handler, executor_t &executor) noexc
     progress_t progress(handler, files_.size());
     return executor.deal(files_.size(), [&](std::size_t item, lane_t &lane) {
         failure_t failure = measure_clip(item, progress, lane, shared.scratch);
-        if (failure) failure.item = item, lane.fail(failure); // where the handler stopped it, the lane has failed of that
+        if (failure)
+            failure.item = item, lane.fail(failure); // where the handler stopped it, the lane has failed of that
     });
 }
 
 failure_t clips_t::measure_clip(std::size_t item, progress_t &progress, lane_t &lane, scratch_t &scratch) noexcept {
     clip_counter_t counter(entry_, lane);
     asker_t asker(progress, lane);
-    if (failure_t const failure = decode_clip({files_[item], limits_, asker.stop()}, clip_pass_t::count_k, counter.sink()))
+    if (failure_t const failure =
+            decode_clip({files_[item], limits_, asker.stop()}, clip_pass_t::count_k, counter.sink()))
         return failure;
     if (!counter.times) return out_of_memory();
     lock_.lock();

@@ -80,7 +80,8 @@ failure_t recordings_t::measure_files(tape_t<unsigned char> files, uform_limits_
     progress_t progress(handler, count_);
     return executor.deal(count_, [&](std::size_t item, lane_t &lane) {
         failure_t failure = measure(item, progress, lane);
-        if (failure) failure.item = item, lane.fail(failure); // where the handler stopped it, the lane has failed of that
+        if (failure)
+            failure.item = item, lane.fail(failure); // where the handler stopped it, the lane has failed of that
     });
 }
 

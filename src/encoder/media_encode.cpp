@@ -93,7 +93,8 @@ class media_encoder_t {
             std::size_t const first = offsets[item - chunk.first];
             bool const joins = count && !is_empty(item) && !runs[count - 1].ids;
             if (!joins)
-                runs[count++] = {first, 0, is_empty(item) ? &pad : nullptr, values + first * token_values(), job_.medium};
+                runs[count++] = {first, 0, is_empty(item) ? &pad : nullptr, values + first * token_values(),
+                                 job_.medium};
             runs[count - 1].tokens += tokens(item);
         }
         return count;
