@@ -153,8 +153,10 @@ failure_t container_t::failure_of(int code) const noexcept {
 failure_t container_t::open(file_t file, container_format_t format, stop_t stop) noexcept {
     file_ = file, format_ = format, stop_ = stop;
     if (is_cut_short(file, format)) return fail(uform_status_malformed_k, "the file is cut short");
-    if (format == container_format_t::mov_k && !are_tables_held(file))
-        return fail(uform_status_malformed_k, "the file tells of more than it holds");
+    stop_t const asked {[](void *self) noexcept { return static_cast<container_t *>(self)->stopped(); }, this};
+    if (format == container_format_t::mov_k && !are_tables_held(file, asked))
+        return is_stopped_ ? decoding_stopped()
+                           : fail(uform_status_malformed_k, "the file tells of more than it holds");
     void *const window = av_malloc(window_bytes_k);
     if (!window) return out_of_memory();
     bytes_ = avio_alloc_context(static_cast<unsigned char *>(window), window_bytes_k, 0, this, container_reader_t::read,
