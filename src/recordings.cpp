@@ -76,7 +76,9 @@ failure_t recordings_t::measure(std::size_t item, progress_t &progress, lane_t &
 failure_t recordings_t::measure_files(tape_t<unsigned char> files, uform_limits_t const &limits,
                                       uform_progress_t handler, executor_t &executor) noexcept {
     files_ = files, limits_ = limits;
-    if (!claim(executor) || !claim_room(executor)) return out_of_memory();
+    if (!claim(executor)) return out_of_memory();
+    if (count_ == 0) return {}; // of a model without an entry too, whose chunks have no samples
+    if (!claim_room(executor)) return out_of_memory();
     progress_t progress(handler, count_);
     return executor.deal(count_, [&](std::size_t item, lane_t &lane) {
         failure_t failure = measure(item, progress, lane);

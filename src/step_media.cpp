@@ -59,7 +59,7 @@ failure_t step_media_t::measure(uform_trainer_step_t const &call, model_options_
     recordings_.emplace(model.audio, recordings.size());
     failure_t failure = place(medium_t::image_k, *pictures_, pictures_->measure_files(call.limits, executor));
     if (!failure) failure = place(medium_t::video_k, *clips_, clips_->measure({}, executor));
-    if (!failure && recordings.size())
+    if (!failure)
         failure = place(medium_t::audio_k, *recordings_,
                         recordings_->measure_files(recordings, call.limits, {}, executor));
     if (failure) return failure;

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int window_bytes_k = 1 << 15; // what FFmpeg reads of a file at once
 constexpr int frame_samples_k = 1 << 20;
-constexpr std::uint64_t default_frame_pixels_k = std::uint64_t(1) << 26;
+constexpr std::int64_t longest_packet_k = 1 << 30; // in a stream's units: a file's worth of them can be added
 
 /** What is read of the hundreds of codecs that there are, mostly unkept decoders of games of the nineties. */
 constexpr AVCodecID codecs_k[] = {
@@ -135,6 +135,13 @@ container_t::~container_t() noexcept {
     avio_context_free(&bytes_);
 }
 
+bool container_t::stopped() noexcept {
+    int const before = errno; // which tells whether memory ran out: whoever is asked may be anybody's code
+    is_stopped_ = is_stopped_ || stop_();
+    errno = before;
+    return is_stopped_;
+}
+
 failure_t container_t::failure_of(int code) const noexcept {
     char text[AV_ERROR_MAX_STRING_SIZE] = {};
     if (is_stopped_) return decoding_stopped();
@@ -211,7 +218,7 @@ failure_t container_t::read(AVPacket *&packet) noexcept {
         has_read_ |= packet_->size > 0;
         if (packet_->size) break;
     }
-    last_ = packet_->duration, heard_ += last_;
+    last_ = std::clamp<std::int64_t>(packet_->duration, 0, longest_packet_k), heard_ += last_;
     packet = packet_, shown_ += !(packet_->flags & AV_PKT_FLAG_DISCARD);
     return {};
 }
@@ -246,7 +253,6 @@ failure_t decoder_t::start(AVStream const &stream, uform_limits_t const &limits)
     if (!context_ || !frame_) return out_of_memory();
     if (int const code = avcodec_parameters_to_context(context_, stream.codecpar); code < 0)
         return container_.failure_of(code);
-    std::uint64_t const pixels = limits.max_frame_pixels ? limits.max_frame_pixels : default_frame_pixels_k;
     context_->pkt_timebase = stream.time_base;
     context_->thread_count = 1, context_->flags |= AV_CODEC_FLAG_BITEXACT;
     // Of an H.264 stream that does not tell how far its frames are out of order, the most is assumed, not the least seen.
@@ -255,7 +261,7 @@ failure_t decoder_t::start(AVStream const &stream, uform_limits_t const &limits)
     // H.264's decoder marks what it repaired. Told to give up instead, it gives up on clips cut between two key frames
     // too, whose first frames let go of others that are not there, which costs no pixel.
     if (id == AV_CODEC_ID_H264) context_->err_recognition &= ~AV_EF_EXPLODE;
-    context_->max_pixels = std::int64_t(std::min<std::uint64_t>(pixels, INT64_MAX));
+    context_->max_pixels = std::int64_t(std::min<std::uint64_t>(resolved(limits).max_frame_pixels, INT64_MAX));
     context_->max_samples = frame_samples_k;
     int const code = avcodec_open2(context_, codec, nullptr);
     return code < 0 ? container_.failure_of(code) : failure_t {};

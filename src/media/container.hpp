@@ -103,7 +103,7 @@ class container_t {
     /** The next packet of the picked stream, until the next call; null at the end. */
     failure_t read(AVPacket *&packet) noexcept;
     /** True where whoever wanted it wants no more. */
-    bool stopped() noexcept { return is_stopped_ = is_stopped_ || stop_(); }
+    bool stopped() noexcept;
     /** True where a packet of the picked stream came. */
     bool has_read() const noexcept { return has_read_; }
     /** How many packets so far are shown: an edit list may hide what others are decoded from. */

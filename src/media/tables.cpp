@@ -14,18 +14,13 @@
 #include <string_view>
 
 #include "boxes.hpp"
+#include "bytes.hpp"
 
 namespace uform {
 namespace {
 
 constexpr std::size_t depth_limit_k = 10; // FFmpeg's own
 
-/** Bytes that are not there count as zero. */
-std::uint64_t number(file_t file, std::size_t at, std::size_t count) noexcept {
-    std::uint64_t value = 0;
-    for (std::size_t i = at; i < at + count; ++i) value = value << 8 | (i < file.size() ? file[i] : 0);
-    return value;
-}
 std::string_view name_at(file_t file, std::size_t at) noexcept {
     return {reinterpret_cast<char const *>(file.data()) + at, 4};
 }

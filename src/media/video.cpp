@@ -20,8 +20,6 @@ extern "C" {
 namespace uform {
 namespace {
 
-constexpr std::uint64_t default_frame_pixels_k = std::uint64_t(1) << 26, default_seconds_k = 3600;
-
 /**
  *  Which way rows and columns go, of a matrix that takes a stored place (x, y) to the shown (a x + c y, b x + d y): the
  *  signs of its larger pair, so that an angle between two quarter turns counts as the nearer one.
@@ -103,10 +101,7 @@ class clip_reader_t {
 
   public:
     clip_reader_t(clip_t const &clip, frame_sink_t sink) noexcept
-        : file_(clip.file), limits_(clip.limits), stop_(clip.stop), sink_(sink) {
-        if (!limits_.max_frame_pixels) limits_.max_frame_pixels = default_frame_pixels_k;
-        if (!limits_.max_seconds) limits_.max_seconds = default_seconds_k;
-    }
+        : file_(clip.file), limits_(resolved(clip.limits)), stop_(clip.stop), sink_(sink) {}
 
     failure_t open() noexcept {
         if (failure_t const failure = check_file_bytes(file_, limits_)) return failure;
