@@ -89,7 +89,7 @@ inline uform_executor_t executor_of(std::size_t threads) {
 
 /** A trainer of softmax pairs, as the mixtures of this repository train. */
 inline uform_trainer_t trainer_of(uform_executor_t executor, std::size_t hidden, std::size_t depth,
-                                  std::size_t context, uform_mesh_t mesh = nullptr) {
+                                  std::size_t context, uform_mesh_t mesh = nullptr, std::size_t kept = 0) {
     uform_trainer_t trainer = nullptr;
     uform_outcome_t outcome;
     uform_trainer_init_ram_t call {};
@@ -99,7 +99,7 @@ inline uform_trainer_t trainer_of(uform_executor_t executor, std::size_t hidden,
     call.depth = depth, call.mesh = mesh;
     call.objective = uform_objective_contrastive_k, call.schedule.steps = 1000;
     call.batch.max_rows_per_device = call.batch.max_segments_per_device = 1024;
-    call.batch.max_columns_per_row = context;
+    call.batch.max_columns_per_row = context, call.batch.kept_activation_bytes = kept;
     call.contrastive.pair_loss = uform_pair_loss_form_softmax_k, call.contrastive.inverse_temperature = 10;
     call.contrastive.matryoshka_dimensions = widths, call.contrastive.matryoshka_dimensions_count = 2;
     call.regularizers.coding_rate_weight = 0.02f;

@@ -3,7 +3,8 @@
  *  @brief Whole training steps through `uform_trainer_step`, against the peak of as many threads.
  *
  *  Useful work counts the forward three times (once forward, twice backward); the replay that recomputation costs is in
- *  the time and not in the work. First a short run must bring the loss down, else nothing is timed.
+ *  the time and not in the work. `train_kept_items_256` replays nothing: it has memory for all activations, as PyTorch
+ *  keeps them. First a short run must bring the loss down, else nothing is timed.
  */
 #include "peers.hpp"
 
@@ -53,15 +54,20 @@ void verify() {
 struct tier_t {
     char const *name, *shape;
     std::size_t hidden, depth, pairs, length;
-    bool in_table; // of bench/run.sh
+    bool in_table = true; // of bench/run.sh
+    std::size_t kept = 0; // bytes of activations
 };
+constexpr std::size_t everything_k = SIZE_MAX;
 constexpr tier_t tiers_k[] = {
     // as long as the texts of the help corpus are, cut to 128
     {"train_128_pairs_of_80", "nano 128 x 4", 128, 4, 128, 80, false},
     {"train_128_pairs_of_80", "micro 256 x 6", 256, 6, 128, 80, false},
-    {"train_items_256", "micro 256 x 6, 4096 tokens", 256, 6, 8, 256, true},
-    {"train_items_256", "micro 256 x 6, 8192 tokens", 256, 6, 16, 256, true},
-    {"train_items_256", "micro 256 x 6, 16384 tokens", 256, 6, 32, 256, true}};
+    {"train_items_256", "micro 256 x 6, 4096 tokens", 256, 6, 8, 256},
+    {"train_items_256", "micro 256 x 6, 8192 tokens", 256, 6, 16, 256},
+    {"train_items_256", "micro 256 x 6, 16384 tokens", 256, 6, 32, 256},
+    {"train_kept_items_256", "micro 256 x 6, 4096 tokens", 256, 6, 8, 256, true, everything_k},
+    {"train_kept_items_256", "micro 256 x 6, 8192 tokens", 256, 6, 16, 256, true, everything_k},
+    {"train_kept_items_256", "micro 256 x 6, 16384 tokens", 256, 6, 32, 256, true, everything_k}};
 
 /** A peer starts from our fresh checkpoint; that its tower computes what ours does, bench_encode has compared. */
 std::vector<rival_t *> peers_for(peers_t const &peers, folder_t const &folder, tier_t const &tier, step_t const &step,
@@ -79,7 +85,7 @@ compared_t measure_steps(class_t const &each, tier_t const &tier, step_t const &
     std::vector<rival_t *> ready;
     if (tier.in_table) ready = peers_for(peers, folder, tier, step, threads);
     uform_executor_t executor = executor_of(threads);
-    uform_trainer_t trainer = trainer_of(executor, tier.hidden, tier.depth, 256);
+    uform_trainer_t trainer = trainer_of(executor, tier.hidden, tier.depth, 256, nullptr, tier.kept);
     compared_t const run = measure_in_turn(each, threads, 3 * step.texts.flops(tier.hidden, tier.depth), rounds, ready,
                                            [&] { step.take(executor, trainer, false); });
     uform_trainer_free(trainer);

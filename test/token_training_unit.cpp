@@ -14,12 +14,12 @@
 #include <string>
 #include <vector>
 
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <uform/uform.h>
 #include <uform/utilities/checkpoint.hpp>
+
+#include "resident_peak.hpp"
 
 namespace {
 
@@ -429,40 +429,23 @@ TEST(token_training_unit, scored_rows_are_what_encoding_answers) {
     for (uform_arena_t const arena : arenas) uform_arena_free(arena);
 }
 
-/** The most memory that a child had resident, in bytes, having taken steps of `pairs` pairs of `tokens` tokens each. */
+/** The most memory that steps of `pairs` pairs of `tokens` tokens each have resident, in bytes. */
 size_t peak_of(float weight, size_t pairs, size_t tokens) {
-    int pipes[2];
-    if (::pipe(pipes) != 0) return 0;
-    pid_t const child = ::fork();
-    if (child == 0) {
-        bool right;
-        {
-            run_t run(1, [&](uform_trainer_init_ram_t &init) {
-                init.depth = 1, init.late_interaction.weight = weight, init.late_interaction.max_query_span = tokens;
-                init.batch.max_columns_per_row = tokens;
-            });
-            std::mt19937 generator(1);
-            texts_t texts;
-            for (size_t i = 0; i < 2 * pairs; ++i) {
-                std::string text;
-                for (size_t byte = 0; byte < tokens; ++byte) text += char('a' + generator() % 26);
-                texts.add(text);
-            }
-            run.step(texts);
-            right =
-                run.outcome.status == uform_status_success_k && (run.stats.late_interaction_loss > 0) == (weight > 0);
+    return uform::test::resident_peak_of([=] {
+        run_t run(1, [&](uform_trainer_init_ram_t &init) {
+            init.depth = 1, init.late_interaction.weight = weight, init.late_interaction.max_query_span = tokens;
+            init.batch.max_columns_per_row = tokens;
+        });
+        std::mt19937 generator(1);
+        texts_t texts;
+        for (size_t i = 0; i < 2 * pairs; ++i) {
+            std::string text;
+            for (size_t byte = 0; byte < tokens; ++byte) text += char('a' + generator() % 26);
+            texts.add(text);
         }
-        struct rusage usage {};
-        ::getrusage(RUSAGE_SELF, &usage);
-        size_t const peak = right ? size_t(usage.ru_maxrss) * 1024 : 0;
-        ::_exit(::write(pipes[1], &peak, sizeof(peak)) == ssize_t(sizeof(peak)) ? 0 : 1);
-    }
-    size_t peak = 0;
-    int status = 0;
-    ::close(pipes[1]);
-    bool const read = ::read(pipes[0], &peak, sizeof(peak)) == ssize_t(sizeof(peak));
-    ::close(pipes[0]);
-    return child > 0 && ::waitpid(child, &status, 0) == child && read && status == 0 ? peak : 0;
+        run.step(texts);
+        return run.outcome.status == uform_status_success_k && (run.stats.late_interaction_loss > 0) == (weight > 0);
+    });
 }
 
 /** 128 queries and 128 documents of 256 tokens: 2^30 token pairs, whose products alone would be 4 GiB. */

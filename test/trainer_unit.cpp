@@ -46,9 +46,11 @@ struct run_t {
     uform_outcome_t outcome {};
     std::vector<uform_trainer_step_stats_t> stats;
 
+    /** `kept` is memory for activations that are not to be computed twice. */
     explicit run_t(size_t threads, uform_objective_t objective = uform_objective_contrastive_k,
                    std::string const &resume = "", uform_cpu_class_t cpu_class = uform_cpu_class_derived_k,
-                   size_t steps = 12, uform_status_t expected = uform_status_success_k, size_t rows = 64) {
+                   size_t steps = 12, uform_status_t expected = uform_status_success_k, size_t rows = 64,
+                   size_t kept = 0) {
         uform_executor_for_ram_t make {};
         make.executor = &executor, make.outcome = &outcome, make.threads = threads, make.cpu_class = cpu_class;
         uform_executor_for_ram(&make);
@@ -58,7 +60,7 @@ struct run_t {
         init.trainer = &trainer, init.executor = executor, init.outcome = &outcome, init.resume = view(resume);
         init.depth = 2, init.hidden = 128, init.objective = objective, init.seed = 7;
         init.batch.max_rows_per_device = rows, init.batch.max_segments_per_device = 64,
-        init.batch.max_columns_per_row = 64;
+        init.batch.max_columns_per_row = 64, init.batch.kept_activation_bytes = kept;
         init.contrastive.pair_loss = uform_pair_loss_form_softmax_k, init.contrastive.inverse_temperature = 10;
         init.contrastive.matryoshka_dimensions = widths, init.contrastive.matryoshka_dimensions_count = 2;
         init.regularizers.coding_rate_weight = 0.02f;
@@ -146,6 +148,22 @@ TEST(trainer_unit, threads_change_no_bit) {
     EXPECT_TRUE(saved[0] == saved[1]);
     EXPECT_TRUE(saved[0] == saved[2]);
     EXPECT_TRUE(saved[0] == saved[3]);
+}
+
+/** Whether no block, the first or both keep what they compute, that is what the way back reads. */
+TEST(trainer_unit, kept_activations_change_no_bit) {
+    std::string expected;
+    for (size_t const kept : {size_t(0), size_t(2) << 20, size_t(1) << 40})
+        for (size_t const threads : {1, 2, 9}) {
+            run_t run(threads, uform_objective_joint_k, "", uform_cpu_class_derived_k, 12, uform_status_success_k, 64, kept);
+            run.steps(0, 3);
+            size_t const block = run.stats.back().tokens * (128 * 40 + (2 + 2) * 4);
+            ASSERT_TRUE(block <= 2 << 20 && 2 << 20 < 2 * block) << block << " bytes fill a block";
+            std::string const saved = read_file(run.save("kept.safetensors"));
+            if (expected.empty()) expected = saved;
+            EXPECT_FALSE(saved.empty());
+            EXPECT_TRUE(saved == expected) << kept << " bytes kept, " << threads << " threads";
+        }
 }
 
 /** A step of texts of these lengths, the i-th of letter i, with weighted attract edges. */

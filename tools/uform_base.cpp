@@ -81,6 +81,9 @@ void add_run_flags(CLI::App &app, training_options_t &options) {
     app.add_option("--save-every", options.save_every, "steps between saves; only at the end");
     app.add_option("--log", options.log, "JSON line per step, validation and save");
     app.add_option("--threads", options.threads, "7/8 of the cores");
+    app.add_option("--kept-activations", options.kept_activations,
+                   "memory, such as 2GB, against computing a block's forward twice in a step; none")
+        ->transform(CLI::AsSizeValue(false));
     app.add_option("--peak", options.peak, "TFLOP/s of all processors used, of which the share is told; measured")
         ->check(some_rate);
     app.add_option("--cpu-class", options.cpu_class, "kernels to use, such as intel-haswell; the best");

@@ -90,6 +90,10 @@ typedef struct uform_batch_shape_t {
     size_t max_columns_per_row;     /**< tokens of one row, and so of one item, above zero */
     size_t max_bags_per_device;     /**< groups that stay together; zero: every item travels alone */
     size_t max_choices_per_item;    /**< legal bytes of one item; zero: none makes a choice */
+    size_t kept_activation_bytes;   /**< memory of a device for what blocks compute on the way forward, so that as many of
+                                         them as fit compute nothing again on the way back; zero: all do, from their
+                                         input. 40 bytes of each block, token and column keep everything (a little more
+                                         for norms and attention). Changes no bit */
     uform_image_shape_t image;
     uform_video_shape_t video;
     uform_audio_shape_t audio;

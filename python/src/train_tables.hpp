@@ -13,6 +13,7 @@ inline field_t const batch_shape_fields[] = {
     UFORM_FIELD(uform_batch_shape_t, max_columns_per_row, size_k, 0, "Tokens of one row, and so of one item."),
     UFORM_FIELD(uform_batch_shape_t, max_bags_per_device, size_k, 0, "Groups that stay together; zero: none."),
     UFORM_FIELD(uform_batch_shape_t, max_choices_per_item, size_k, 0, "Legal bytes of one item; zero: none chooses."),
+    UFORM_FIELD(uform_batch_shape_t, kept_activation_bytes, size_k, 0, "Memory against computing twice; zero: none."),
     UFORM_FIELD(uform_batch_shape_t, image, record_k, record_image_shape_k, "Zeros: no images."),
     UFORM_FIELD(uform_batch_shape_t, video, record_k, record_video_shape_k, "Zeros: no clips."),
     UFORM_FIELD(uform_batch_shape_t, audio, record_k, record_audio_shape_k, "Zeros: no recordings."),

@@ -92,6 +92,7 @@ class BatchShape:
         max_columns_per_row: int | None = ...,
         max_bags_per_device: int | None = ...,
         max_choices_per_item: int | None = ...,
+        kept_activation_bytes: int | None = ...,
         image: ImageShape | tuple[int, ...] | None = ...,
         video: VideoShape | tuple[int, ...] | None = ...,
         audio: AudioShape | tuple[int, ...] | None = ...,
@@ -106,6 +107,8 @@ class BatchShape:
     def max_bags_per_device(self) -> int: ...
     @property
     def max_choices_per_item(self) -> int: ...
+    @property
+    def kept_activation_bytes(self) -> int: ...
     @property
     def image(self) -> ImageShape: ...
     @property

@@ -21,6 +21,9 @@ failure_t step_t::plan() noexcept {
     if (failure_t const failure = keep_items()) return failure;
     if (failure_t const failure = compact_relations()) return failure;
     if (failure_t const failure = cut_chunks()) return failure;
+    std::size_t const stash_bytes = block_stash_t<float>::bytes(geometry(), tokens_);
+    if (stash_bytes)
+        kept_blocks_ = std::min(geometry().depth, trainer_.options_.batch.kept_activation_bytes / stash_bytes);
     for (chunk_t &chunk : chunks_)
         if (failure_t const failure = claim_chunk(chunk)) return failure;
     return trainer_.options_.interacts() ? claim_token_vectors() : failure_t {};
@@ -80,8 +83,7 @@ failure_t step_t::cut_chunks() noexcept {
 /** Lays out a chunk's tokens and claims what must outlive its forward. */
 failure_t step_t::claim_chunk(chunk_t &chunk) noexcept {
     if (failure_t const failure = claim_batch(chunk)) return failure;
-    std::size_t const stride = cells(chunk);
-    chunk.residuals = {lane_.claim<float>(stride * (geometry().depth + 1)), stride};
+    if (failure_t const failure = claim_residuals(chunk)) return failure;
     if (!chunk.states.claim(lane_, geometry(), chunk.batch.items.tokens())) return out_of_memory();
     if (failure_t const failure = claim_choosing(chunk)) return failure;
     if (failure_t const failure = claim_read(chunk)) return failure;
@@ -89,6 +91,20 @@ failure_t step_t::claim_chunk(chunk_t &chunk) noexcept {
     if (!trainer_.options_.masks()) return {};
     if (failure_t const failure = mask_chunk(chunk)) return failure;
     return mask_media(chunk);
+}
+
+/** Blocks keep their input, and the first of them all they compute, as many as every chunk has memory for. */
+failure_t step_t::claim_residuals(chunk_t &chunk) noexcept {
+    std::size_t const tokens = chunk.batch.items.tokens(), stride = cells(chunk);
+    float *const inputs = lane_.claim<float>(stride * (geometry().depth + 1));
+    block_stash_t<float> *const stashes = lane_.claim<block_stash_t<float>>(kept_blocks_);
+    if (lane_.failed()) return out_of_memory();
+    chunk.residuals = {inputs, stride, {stashes, kept_blocks_}};
+    for (std::size_t block = 0; block < kept_blocks_; ++block) {
+        stashes[block] = {.middle = lane_.claim<float>(stride)};
+        if (!stashes[block].claim(lane_, geometry(), tokens)) return out_of_memory();
+    }
+    return {};
 }
 
 /** Shows the tower a corrupted chunk and remembers which bytes it hides; draws are keyed by the item, not its place. */

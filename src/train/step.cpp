@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 #include <uform/train/coding_rate.hpp>
 #include <uform/train/contrastive.hpp>
@@ -15,6 +16,22 @@
 #include <uform/train/token_head.hpp>
 
 namespace uform {
+
+namespace {
+
+/** In eight sums, so that an addition waits for none before it. */
+double sum_of_squares(std::span<float const> values) noexcept {
+    constexpr std::size_t sums_k = 8;
+    double sums[sums_k] = {};
+    std::size_t const whole = values.size() / sums_k * sums_k;
+    for (std::size_t i = 0; i < whole; i += sums_k)
+        for (std::size_t lane = 0; lane < sums_k; ++lane)
+            sums[lane] += double(values[i + lane]) * double(values[i + lane]);
+    for (std::size_t i = whole; i < values.size(); ++i) sums[i - whole] += double(values[i]) * double(values[i]);
+    return std::accumulate(sums, sums + sums_k, 0.0);
+}
+
+} // namespace
 
 failure_t step_t::run(uform_trainer_step_stats_t *stats) noexcept {
     lane_.scratch.reset(), lane_.clear(), wants_stats_ = stats;
@@ -200,10 +217,7 @@ failure_t step_t::reduce() noexcept {
     each_grain([&](std::size_t, std::size_t first, std::size_t last) { parameters.reduce(slabs_used_, first, last); });
     if (failure_t const failure = world().sum({parameters.gradient(0), elements})) return failure;
     each_grain([&](std::size_t index, std::size_t first, std::size_t last) {
-        float const *sum = parameters.gradient(0);
-        double square = 0;
-        for (std::size_t i = first; i < last; ++i) square += double(sum[i]) * double(sum[i]);
-        squares_[index] = square;
+        squares_[index] = sum_of_squares({parameters.gradient(0) + first, last - first});
     });
     double total = 0; // in order, so threads change no bit
     for (std::size_t i = 0; i < grains; ++i) total += squares_[i];

@@ -39,7 +39,7 @@ class step_t {
         mixed_batch_t<float> batch {};
         std::uint16_t *ids = nullptr; // [tokens], of texts
         part_t parts[media_k] = {};
-        residuals_t<float> residuals {}; // [depth + 1, tokens, hidden]
+        residuals_t<float> residuals {};
         states_t<float> states {};
         pool_stash_t<float> pool {};
         std::uint32_t *covered = nullptr; // [covered_count] tokens of the chunk that are to be reconstructed
@@ -105,6 +105,7 @@ class step_t {
     failure_t keep_items() noexcept;
     failure_t cut_chunks() noexcept;
     failure_t claim_chunk(chunk_t &chunk) noexcept;
+    failure_t claim_residuals(chunk_t &chunk) noexcept;
     failure_t claim_batch(chunk_t &chunk) noexcept;
     failure_t claim_values(chunk_t &chunk) noexcept;
     std::size_t list_runs(chunk_t const &chunk, std::uint32_t const *offsets, run_t<float> *runs) const noexcept;
@@ -158,6 +159,7 @@ class step_t {
     std::span<chunk_t> chunks_;
     slab_t slabs_[parameters_t::slabs_limit_k] = {};
     std::size_t slabs_used_ = 0;
+    std::size_t kept_blocks_ = 0;                  // the first, of which nothing is computed twice
     relations_t relations_;                        // over kept items
     std::span<std::uint32_t const> groups_;        // [kept] or empty
     float *embeddings_ = nullptr;                  // [kept, hidden], raw; this process's rows of the world's

@@ -200,7 +200,7 @@ class RunsTest(tools_test.FolderCase):
         self.log.unlink()
         starts = []
         for kill in (2, 7, 11, 13, 22):  # before a first save, and between saves
-            process = self.start(*terms, output=f"{folder}/")
+            process = self.start(*terms, "--kept-activations", "64MB", output=f"{folder}/")  # speed alone
             deadline = time.monotonic() + 60
             while process.poll() is None and time.monotonic() < deadline:
                 if self.log.exists() and self.log.read_text().count(f'"event":"step","step":{kill},'):

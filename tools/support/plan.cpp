@@ -170,6 +170,7 @@ plan_t make_plan(training_options_t const &options) {
     plan.learning_rate = options.learning_rate.value_or(
         plan.mixture.learning_rate.value_or(rate_of_tier(plan.hidden, plan.depth)));
     if (!(plan.learning_rate > 0)) fail_usage("--learning-rate: must be above zero");
+    plan.kept_activations = options.kept_activations;
     plan.seed = options.seed.value_or(options.resume.empty() ? 0 : before->number("seed"));
     std::size_t const evaluation = plan.mixture.validation ? plan.mixture.validation->evaluation_bytes : 0;
     std::size_t const chooser = plan.mixture.choices ? plan.mixture.choices->bytes + 1 : 0; // with its MASK
@@ -232,6 +233,7 @@ uform_batch_shape_t plan_t::batch_shape() const noexcept {
     shape.max_rows_per_device =
         files == items() ? rows_for(files, file) : rows_for(files, file) + rows_for(items(), text);
     shape.max_choices_per_item = with_choices() ? choices_per_item : 0;
+    shape.kept_activation_bytes = kept_activations;
     return shape;
 }
 

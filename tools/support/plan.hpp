@@ -51,6 +51,7 @@ struct training_options_t {
     std::optional<float> text_weight, image_weight, video_weight, audio_weight; // of what is hidden
     std::optional<std::uint64_t> seed;
     std::size_t threads = 0;
+    std::uint64_t kept_activations = 0; // bytes
     std::string cpu_class;
     std::string initial;
     std::string resume;
@@ -83,6 +84,7 @@ struct plan_t {
     std::string resume;
     std::size_t rank = 0; // of this process
     std::size_t ranks = 1;
+    std::uint64_t kept_activations = 0; // bytes of memory
     std::string copies; // where sources that must be unpacked are, each for a moment
     // Of the corpus, once it is read: a step's capacity follows from them.
     std::size_t positives = 1; // of any record in a step, at most

@@ -3,8 +3,8 @@
  *  @brief One transformer block, written once over a kit: arrow 4 of the data path, x → x.
  *
  *  Pre-norm attention, then a pre-norm SwiGLU MLP, no biases, a wide residual stream. It knows neither the device nor
- *  the scalar nor whether anybody trains: `block_replay` computes all that a backward reads, `block_forward` is that
- *  plus the last product, and `block_backward` calls `block_replay` on the kept input. There is no second forward.
+ *  the scalar nor whether anybody trains: `block_replay` computes all that `block_backward` reads, and `block_forward` is
+ *  that plus the last product. There is no second forward.
  */
 #pragma once
 #include <uform/encoder/kit.hpp>
@@ -62,14 +62,14 @@ void block_forward(kit_ const &kit, lane_t &lane, geometry_t const &geometry, bl
     kit.gemm_wide(lane, batch.items.tokens(), stash.activated, weights.down, stash.middle, y);
 }
 
-/** `d_x_sum` [tokens, hidden] comes in as the gradient of the block's output and leaves as that of its input. */
+/** From what `block_replay` left in the stash; `d_x_sum` [tokens, hidden] comes in as the gradient of the block's output
+ *  and leaves as that of its input. */
 template <typename kit_, typename wide_ = typename kit_::wide_t>
 void block_backward(kit_ const &kit, lane_t &lane, geometry_t const &geometry, block_weights_t<wide_> const &weights,
                     block_gradients_t<wide_> const &gradients, block_items_t<wide_> const &batch, wide_ const *x,
                     wide_ *d_x_sum, block_stash_t<wide_> const &stash, block_d_stash_t<wide_> const &d) noexcept {
     std::size_t const tokens = batch.items.tokens(), hidden = geometry.hidden, inner = geometry.inner();
     std::size_t const heads = geometry.heads();
-    block_replay(kit, lane, geometry, weights, batch, x, stash);
 
     kit.cast_rows(lane, tokens * hidden, d_x_sum, d.d_narrow);
     kit.gemm_backward_weight(lane, tokens, hidden, inner, d.d_narrow, stash.activated, gradients.down_sum);

@@ -3,7 +3,7 @@
  *  @brief What one block computes between its input and its output, and the gradients that mirror it.
  *
  *  One stash serves every block: inference overwrites it block after block, and a backward refills it by replaying the
- *  block from its kept input (recomputation is always on). Sizes are one table, claimed from the lane at once.
+ *  block from its kept input. Training with memory to spare gives blocks a stash each, and replays none of these.
  */
 #pragma once
 #include <uform/encoder/geometry.hpp>
@@ -25,6 +25,11 @@ struct block_stash_t {
     narrow_t<wide_> *gate_up = nullptr;     // [tokens, 2 inner]
     narrow_t<wide_> *activated = nullptr;   // [tokens, inner]
 
+    /** What `tokens` tokens take, `middle` and all. */
+    static std::size_t bytes(geometry_t const &geometry, std::size_t tokens) noexcept {
+        std::size_t const hidden = geometry.hidden, inner = geometry.inner(), heads = geometry.heads();
+        return tokens * ((6 * hidden + 3 * inner) * sizeof(narrow_t<wide_>) + (hidden + heads + 2) * sizeof(wide_));
+    }
     /** Claims everything but `middle`, which inference lets alias the block's input; false when memory is out. */
     [[nodiscard]] bool claim(lane_t &lane, geometry_t const &geometry, std::size_t tokens) noexcept {
         std::size_t const hidden = geometry.hidden, inner = geometry.inner();

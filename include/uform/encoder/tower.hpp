@@ -3,7 +3,8 @@
  *  @brief The tower: arrows 3 to 5, ids → x → blocks → states, and the same path walked backward.
  *
  *  `residuals_t` is the only difference between serving and training: serving keeps one residual buffer that every
- *  block rewrites, training keeps the input of each block, one after the other.
+ *  block rewrites, training keeps the input of each block, one after the other, and of as many blocks as it was given
+ *  memory for whatever else they computed.
  */
 #pragma once
 #include <uform/encoder/batch.hpp>
@@ -29,13 +30,18 @@ struct tower_weights_t {
     narrow_t<wide_> const *decoder_bias = nullptr; // [256]
 };
 
-/** The input of block i lies at `data + i * stride` [tokens, hidden]; a stride of zero rewrites one buffer. */
+/**
+ *  What outlives a block. The input of block i lies at `data + i * stride` [tokens, hidden]; a stride of zero rewrites
+ *  one buffer. The first blocks fill a stash each; the others share one, which a backward refills.
+ */
 template <typename wide_>
 struct residuals_t {
     wide_ *data = nullptr;
     std::size_t stride = 0;
+    std::span<block_stash_t<wide_> const> stashes {};
 
     wide_ *input(std::size_t block) const noexcept { return data + block * stride; }
+    bool keeps(std::size_t block) const noexcept { return block < stashes.size(); }
 };
 
 /** What the final norm leaves behind. */
@@ -79,14 +85,14 @@ void tower_forward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const &
     geometry_t const &geometry = weights.geometry;
     std::size_t const tokens = batch.items.tokens();
     scratch_scope_t scope(lane);
-    block_stash_t<wide_> stash;
-    if (!stash.claim(lane, geometry, tokens)) return;
+    block_stash_t<wide_> shared;
+    if (!shared.claim(lane, geometry, tokens)) return;
     enter(kit, lane, weights, batch, residuals.input(0));
     block_items_t<wide_> const items {batch.items, batch.rotary};
     for (std::size_t block = 0; block < geometry.depth; ++block) {
-        stash.middle = residuals.input(block + 1); // the block's output is added onto it in place
+        shared.middle = residuals.input(block + 1); // the block's output is added onto it in place
         block_forward(kit, lane, geometry, weights.blocks[block], items, residuals.input(block),
-                      residuals.input(block + 1), stash);
+                      residuals.input(block + 1), residuals.keeps(block) ? residuals.stashes[block] : shared);
         if (lane.failed()) return;
     }
     kit.rmsnorm(lane, tokens, geometry.hidden, residuals.input(geometry.depth), weights.norm, out.states,
@@ -139,11 +145,11 @@ void tower_backward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const 
     geometry_t const &geometry = weights.geometry;
     std::size_t const tokens = batch.items.tokens(), cells = tokens * geometry.hidden;
     scratch_scope_t scope(lane);
-    block_stash_t<wide_> stash;
+    block_stash_t<wide_> shared;
     block_d_stash_t<wide_> d_stash;
-    stash.middle = lane.claim<wide_>(cells);
+    shared.middle = lane.claim<wide_>(cells);
     wide_ *d_x = lane.claim<wide_>(cells);
-    if (!stash.claim(lane, geometry, tokens) || !d_stash.claim(lane, geometry, tokens)) return;
+    if (!shared.claim(lane, geometry, tokens) || !d_stash.claim(lane, geometry, tokens)) return;
     std::fill(d_x, d_x + cells, wide_(0));
     kit.cast_rows(lane, cells, d_states, d_stash.d_normed);
     kit.rmsnorm_backward(lane, tokens, geometry.hidden,
@@ -151,6 +157,9 @@ void tower_backward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const 
                           gradients.norm_sum});
     block_items_t<wide_> const items {batch.items, batch.rotary};
     for (std::size_t block = geometry.depth; block-- > 0;) {
+        block_stash_t<wide_> const &stash = residuals.keeps(block) ? residuals.stashes[block] : shared;
+        if (!residuals.keeps(block))
+            block_replay(kit, lane, geometry, weights.blocks[block], items, residuals.input(block), stash);
         block_backward(kit, lane, geometry, weights.blocks[block], gradients.blocks[block], items,
                        residuals.input(block), d_x, stash, d_stash);
         if (lane.failed()) return;

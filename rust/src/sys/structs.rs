@@ -158,8 +158,8 @@ structs! {
     }
     uform_batch_shape_t {
         max_rows_per_device: usize, max_segments_per_device: usize, max_columns_per_row: usize,
-        max_bags_per_device: usize, max_choices_per_item: usize, image: uform_image_shape_t,
-        video: uform_video_shape_t, audio: uform_audio_shape_t,
+        max_bags_per_device: usize, max_choices_per_item: usize, kept_activation_bytes: usize,
+        image: uform_image_shape_t, video: uform_video_shape_t, audio: uform_audio_shape_t,
     }
     uform_masking_t {
         token_mask_probability: f32, token_mean_span: f32, replace_fraction: f32, random_fraction: f32,

@@ -62,6 +62,9 @@ mirrored! {
         max_bags_per_device: usize,
         /// Legal bytes of one item; zero: none makes a choice.
         max_choices_per_item: usize,
+        /// Memory of a device for what blocks compute on the way forward, so that as many of them as fit compute nothing
+        /// again on the way back; zero: all do. Changes no bit.
+        kept_activation_bytes: usize,
         /// How images become tokens; zeros: they do not.
         image: ImageShape,
         /// How clips become tokens; zeros: they do not.

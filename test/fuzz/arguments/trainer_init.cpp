@@ -131,7 +131,8 @@ void attack_trainer_init(cursor_t &cursor, world_t &world) {
     if (cursor.hostile()) call.resume = resume.view(cursor, world, rules, true), rules.open_if(true);
     if (cursor.hostile()) call.initial = initial.view(cursor, world, rules, true), rules.open_if(true);
     rules.refuse_if(call.resume.length && call.initial.length);
-    call.seed = cursor.word(), call.progress = progress.handler(cursor);
+    call.seed = cursor.word(), call.batch.kept_activation_bytes = call.seed & 1 ? SIZE_MAX : 0;
+    call.progress = progress.handler(cursor);
     rules.open_if(progress.calls_left != SIZE_MAX);
     if (cursor.hostile()) {
         made.settle(send(cursor, uform_trainer_init_vram, call, (rules.open_if(true), rules), progress),
