@@ -10,7 +10,6 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
-#include <new>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
