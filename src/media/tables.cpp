@@ -161,7 +161,7 @@ class tables_t {
     bool is_entry_held(file_t entry, std::size_t depth) noexcept {
         for (std::size_t const at : {std::size_t(8), std::size_t(28), std::size_t(44), std::size_t(64), std::size_t(78),
                                      78 + palette_bytes(entry)})
-            if (at < entry.size() && !are_held(entry.subspan(at), "", depth + 1)) return false;
+            if (at < entry.size() && !are_held(entry.subspan(at), "", depth)) return false; // as deep as FFmpeg counts
         return true;
     }
 
