@@ -5,6 +5,8 @@
  */
 #include "recording_fixture.hpp"
 
+#include <limits>
+
 #include <uform/media/audio.hpp>
 
 extern "C" {
@@ -122,6 +124,16 @@ TEST(audio, a_damaged_page_is_no_gap) {
     std::string file = corpus_file("opus.opus");
     file[file.size() - 9] ^= 0x20;
     EXPECT_EQ(decoded(file).failure.status, uform_status_malformed_k);
+}
+
+/** A step between the largest numbers there are: the filter's ripple has no place in a float. */
+TEST(audio, what_a_filter_makes_infinite_is_refused) {
+    constexpr float most = std::numeric_limits<float>::max();
+    std::vector<float> from(1000, most), samples(4000);
+    std::fill_n(from.begin(), 500, -most);
+    sound_t sound;
+    EXPECT_EQ(convert_rate(from, 8000, 16000, samples, sound).status, uform_status_malformed_k);
+    EXPECT_FALSE(convert_rate(from, 16000, 16000, samples, sound));
 }
 
 TEST(audio, a_file_cut_short_is_refused_wherever_it_is_cut) {

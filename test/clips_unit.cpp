@@ -151,6 +151,24 @@ TEST(clips, decoding_stops_whenever_asked) {
     }
 }
 
+/** The handler hears of clips that are counted, none of them done: 20 ms are long before so many. */
+TEST(clips, counting_asks_the_handler) {
+    std::vector<std::string> const files(4000, clip_file("vp9.webm"));
+    text_tape_t const tape(files);
+    executor_t executor;
+    clips_t clips({16, 2, 1}, tape_t<unsigned char>(tape.view(), files.size()), {});
+    std::size_t seen = SIZE_MAX;
+    uform_progress_t const handler {[](std::size_t completed, std::size_t, void *seen) {
+                                        *static_cast<std::size_t *>(seen) = completed;
+                                        return false;
+                                    },
+                                    &seen};
+    failure_t const failure = clips.measure(handler, executor);
+    EXPECT_EQ(failure.status, uform_status_cancelled_k);
+    EXPECT_EQ(failure.item, failure_t::no_item_k);
+    EXPECT_EQ(seen, 0u);
+}
+
 TEST(clips, filling_tubes_stops_when_asked) {
     text_tape_t const tape({clip_file("h264.mp4")});
     executor_t executor;
