@@ -38,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(files, image_faults_safety,
                                          "png/palette2_trns.png", "webp/lossy.webp"),
                          test_name_of);
 
-/** What a child answers that may have no more addresses than it has and these; 128 x 192 pixels may need 15 MiB. */
+/** What a child answers that may have no more addresses than it has and these. */
 status_t lossless_within(std::size_t more_bytes) {
     std::string const bytes = case_file("image/lossless.webp");
     file_t const file(reinterpret_cast<std::uint8_t const *>(bytes.data()), bytes.size());
