@@ -1,15 +1,15 @@
 /**
  *  @file terms.cpp
- *  @brief What each term of a step costs beyond its products: the terms of micro's step on 256 pairs of 128 bytes.
+ *  @brief What each term of a step costs beyond its operations: the terms of micro's step on 256 pairs of 128 bytes.
  *
- *  A line is one term on one thread, alone: its time, and the time that its count of operations takes at the speed that
- *  the same products reached a moment before, by the same kernel. Beside it, the time that the rows take which it must
- *  read and write, at the speed at which one row of many was added to another: a term of few operations a number cannot
- *  be faster than that. The ratio is to the larger of both: what exponentials, scans and rows that gradients add cost.
- *  The last lines are whole steps on two threads, plain and with every term, in
- *  processor time: the second beside the first and what the terms' operations predict.
+ *  A line is one term on one thread, alone: its time, and the time that its operations take: what the formulas of
+ *  docs/DESIGN.md ask for (`all` below counts them), at the speed that the same products reached a moment before by the
+ *  same kernel, and exponentials at the speed of a loop of nothing else. Beside it, the time that the rows take which it
+ *  must read and write, at the speed at which one row of many was added to another. The ratio is to the larger of both.
+ *  The last lines are whole steps on two threads, plain and with every term, in processor time: the second beside the
+ *  first and what the terms' operations predict.
  */
-#include "towers.hpp"
+#include "terms_step.hpp"
 
 #include <functional>
 
@@ -24,15 +24,7 @@ namespace {
 
 using namespace bench;
 
-constexpr std::size_t hidden_k = 256, depth_k = 6, pairs_k = 256, items_k = 2 * pairs_k, length_k = 128;
-constexpr std::size_t width_k = 128, span_k = 64, legal_k = 8;
-
-template <typename body_>
-double seconds_of(body_ const &body) {
-    double const start = seconds_now();
-    body();
-    return seconds_now() - start;
-}
+constexpr std::size_t width_k = 128, span_k = 64, tile_rows_k = 64;
 
 /** A matrix packed as a right operand. */
 struct operand_t {
@@ -50,6 +42,7 @@ struct operand_t {
 struct term_t {
     char const *name;
     double flops;         // of the term
+    double exponentials;  // beside them
     double product_flops; // of one call of `products`
     double bytes;         // that must be moved
     std::function<void()> term, products;
@@ -72,7 +65,7 @@ class terms_t {
     buffer_t<float> d_vectors_ = normal_values<float>(items_k * length_k * width_k);
     buffer_t<float> d_states_ = normal_values<float>(items_k * length_k * hidden_k);
     buffer_t<float> norms_ = normal_values<float>(items_k * length_k);
-    buffer_t<float> d_weights_ = normal_values<float>(256 * hidden_k), tile_ = normal_values<float>(64 * 64);
+    buffer_t<float> d_weights_ = normal_values<float>(256 * hidden_k), tile_ = normal_values<float>(tile_rows_k * 64);
     operand_t tokens_ {kit_, width_k, hidden_k}, tokens_back_ {kit_, hidden_k, width_k}, block_ {kit_, 64, width_k};
     operand_t decoder_ {kit_, 256, hidden_k}, decoder_back_ {kit_, hidden_k, 256};
     buffer_t<bf16_t> decoder_bias_ = normal_values<bf16_t>(256);
@@ -146,67 +139,91 @@ class terms_t {
                                       d_rows_.data(),
                                       hidden_k});
     }
+    /** Tokens of documents by a panel of queries', 64 rows at a time: with 96 or 128 their sums leave the first cache. */
     void multiply_tiles() {
-        for (std::size_t tile = 0; tile < 2048; ++tile)
-            kit_.gemm_wide(lane_, 64, vectors_.data() + tile % 512 * 64 * width_k, block_.packed, nullptr,
-                           tile_.data());
+        for (std::size_t tile = 0; tile < tiles_k; ++tile)
+            kit_.gemm_wide(lane_, tile_rows_k, vectors_.data() + tile % items_k * tile_rows_k * width_k, block_.packed,
+                           nullptr, tile_.data());
     }
+    static constexpr std::size_t tiles_k = 2048;
+    static constexpr double tiles_flops_k = 2.0 * tiles_k * tile_rows_k * query_blocks_t::tokens_k * width_k;
+
+    void take_exponentials() {
+        for (std::size_t row = 0; row < items_k; ++row) {
+            float const *const from = rows_.data() + row % hidden_k * items_k;
+            float *const to = square_.data() + row * items_k;
+            for (std::size_t i = 0; i < items_k; ++i) to[i] = exponential(from[i]);
+        }
+    }
+    static constexpr double exponentials_k = double(items_k) * items_k;
     void multiply_states(packed_t w, std::size_t rows, float *y) {
         kit_.gemm_wide(lane_, rows, states_.data(), w, nullptr, y);
     }
 
+    /**
+     *  N items, hidden H, T tokens of width W; a multiply-add is two operations.
+     *  - contrastive: the triangle of D, N^2 H, and N rows of gradients, 2 N^2 H, whose sums widths share. Every cell, for
+     *    each width: a logit 3, its shift, weight, sum and derivative 4, the temperature's derivative 3 and factor 1,
+     *    both ways and both norms 3, the pull along the row 2; and an exponential;
+     *  - coding rate: the triangle of the Gram matrix N H^2, its factor H^3 / 3, two substitutions a row 2 N H^2;
+     *  - Lipschitz: four iterations of two products with a vector, 4 (2 + 2) N H; unit rows 3, scores 2, gradients 4;
+     *  - late interaction: every token of a query by every token of a document, 2 W; the row of each that won by the other,
+     *    both ways, 2 * 2 W; softmax over documents alone is nothing beside it, but its exponentials are counted;
+     *  - token head and choices: a product, and two of its size on the way back. Of choices that is the byte decoder's, all
+     *    256 rows of it: only legal ones, a 32nd here, would do without packed weights, and save 1 ms in 8 s.
+     *  Bytes: a row that is read or written counts 4 a number, a token's vector that a product or a gradient reads 2.
+     */
     std::vector<term_t> all() {
-        double const items = items_k, hidden = hidden_k, tokens = items * length_k;
-        double const pooled = 2 * items * items * hidden, pair = pooled + 2 * items * hidden * items;
-        double const late = 2 * double(pairs_k * span_k) * double(pairs_k * length_k) * width_k;
+        double const items = items_k, hidden = hidden_k, tokens = items * length_k, square = items * items;
+        double const pooled = 2 * square * hidden, pairs = double(pairs_k) * pairs_k, won = pairs * span_k;
         double const rows = 4 * items * hidden; // bytes of pooled rows, once through
         double const states = 4 * tokens * hidden, vectors = 4 * tokens * width_k;
         auto const multiply = [this] { multiply_pooled(); };
+        auto const contrast = [&](char const *name, std::vector<std::size_t> widths) {
+            double const scored = double(widths.size()) * square;
+            return term_t {name,    1.5 * pooled + 16 * scored, scored,
+                           pooled,  4 * rows + 4 * 4 * scored,  [this, widths] { score_pairs(widths); },
+                           multiply};
+        };
         return {
-            {"contrastive", pair, pooled, 4 * rows + 6 * 4 * items * items, [this] { score_pairs({hidden_k}); },
-             multiply},
-            {"contrastive at 64, 128 and 256", pooled + 2 * items * items * (64 + 128 + 256), pooled,
-             4 * rows + 3 * 6 * 4 * items * items,
-             [this] {
-                 score_pairs({64, 128, hidden_k});
-             },
-             multiply},
-            // Upper triangle of the Gram matrix, its factors, two substitutions for each row.
-            {"coding rate", items * hidden * hidden + hidden * hidden * hidden / 3 + 2 * items * hidden * hidden,
-             pooled, 6 * rows,
+            contrast("contrastive", {hidden_k}),
+            contrast("contrastive at 64, 128 and 256", {64, 128, hidden_k}),
+            {"coding rate", 3 * items * hidden * hidden + hidden * hidden * hidden / 3, 0, pooled, 6 * rows,
              [this] {
                  coding_rate(lane_, coding_rate_t<float> {items_k, hidden_k, rows_.data(), 0.02f, 0}, d_rows_.data());
              },
              multiply},
-            // Four iterations of two products with a vector; unit rows, scores, their gradients. Rows are read and unit
-            // rows written, read once by each iteration and once for the gradients, which are added to others.
-            {"Lipschitz", (4 * 4 + 12) * items * hidden, pooled, (2 + 4 + 3) * rows,
+            {"Lipschitz", (4 * 4 + 9) * items * hidden, 0, pooled, (2 + 4 + 3) * rows,
              [this] {
                  lipschitz(lane_, lipschitz_t<float> {items_k, hidden_k, rows_.data(), 0.1f, 1, 1, 4}, d_rows_.data());
              },
              multiply},
-            {"late interaction", late, 2.0 * 2048 * 64 * 64 * width_k, 3 * vectors, [this] { score_token_vectors(); },
+            {"late interaction", 2 * won * length_k * width_k + 4 * won * width_k, pairs, tiles_flops_k,
+             0.5 * vectors + 2 * vectors + 2 * 2 * won * width_k, [this] { score_token_vectors(); },
              [this] { multiply_tiles(); }},
-            {"token head, there and back", 3 * 2 * tokens * hidden * width_k, 2 * tokens * hidden * width_k,
+            {"token head, there and back", 3 * 2 * tokens * hidden * width_k, 0, 2 * tokens * hidden * width_k,
              1.5 * states + 4 * vectors, [this] { pass_token_head(); },
              [this] { multiply_states(tokens_.packed, items_k * length_k, unit_.data()); }},
-            {"choices with Brier score, there and back", 3 * 2 * items * hidden * 256, 2 * items * hidden * 256,
-             3 * rows, [this] { choose(); }, [this] { multiply_states(decoder_.packed, items_k, d_states_.data()); }},
+            {"choices with Brier score, there and back", 3 * 2 * items * hidden * 256, items * legal_k,
+             2 * items * hidden * 256, 3 * rows, [this] { choose(); },
+             [this] { multiply_states(decoder_.packed, items_k, d_states_.data()); }},
         };
     }
 };
 
-/** The sum of the products' times, so that a whole step can be predicted. */
+/** What the operations of all terms take beyond the plain step's, whose contrastive term is the first. */
 double measure_terms(kit_table_t const &kit, std::size_t rounds) {
     terms_t terms(kit);
     double sum = 0;
     std::printf("%-44s %12s %12s %12s %8s\n", "a term, one thread", "milliseconds", "operations", "bytes", "ratio");
-    for (term_t const &term : terms.all()) {
+    std::vector<term_t> const all = terms.all();
+    for (term_t const &term : all) {
         std::vector<double> spent, predicted, moved, ratios;
         for (std::size_t round = 0; round <= rounds; ++round) {
             double const product = seconds_of(term.products), stream = seconds_of([&] { terms.add_rows(); }),
-                         taken = seconds_of(term.term);
-            double const expected = product * term.flops / term.product_flops,
+                         exponentials = seconds_of([&] { terms.take_exponentials(); }), taken = seconds_of(term.term);
+            double const expected = product * term.flops / term.product_flops +
+                                    exponentials * term.exponentials / terms_t::exponentials_k,
                          least = stream * term.bytes / terms_t::added_bytes_k;
             if (round == 0) continue; // warms caches and scratch
             spent.push_back(taken), predicted.push_back(expected), moved.push_back(least);
@@ -215,88 +232,30 @@ double measure_terms(kit_table_t const &kit, std::size_t rounds) {
         std::printf("%-44s %12.3f %12.3f %12.3f %8.2f\n", term.name, 1e3 * median(spent), 1e3 * median(predicted),
                     1e3 * median(moved), median(ratios));
         std::fflush(stdout);
-        sum += median(predicted);
+        sum += &term == &all.front() ? -median(predicted) : median(predicted);
     }
     return sum;
-}
-
-/** Steps through the C ABI, plain or with every term. */
-struct steps_t {
-    bool every;
-    uform_executor_t executor = executor_of(2);
-    uform_trainer_t trainer = nullptr;
-    texts_t texts = items_of(length_k, items_k *length_k);
-    std::vector<std::size_t> offsets {0}, choice_offsets {0};
-    std::vector<std::uint32_t> ids;
-    std::vector<uform_late_interaction_side_t> sides;
-    std::string legal;
-    std::vector<float> targets;
-
-    explicit steps_t(bool every) : every(every) {
-        static std::size_t const widths[] = {64, 128, hidden_k};
-        uform_outcome_t outcome;
-        uform_trainer_init_ram_t call {};
-        call.trainer = &trainer, call.executor = executor, call.outcome = &outcome, call.hidden = hidden_k;
-        call.depth = depth_k, call.objective = uform_objective_contrastive_k, call.schedule.steps = 1000;
-        call.batch.max_rows_per_device = call.batch.max_segments_per_device = 1024;
-        call.batch.max_columns_per_row = length_k + 1, call.batch.max_choices_per_item = legal_k;
-        call.contrastive.pair_loss = call.late_interaction.pair_loss = uform_pair_loss_form_softmax_k;
-        call.contrastive.inverse_temperature = call.late_interaction.inverse_temperature = 10;
-        if (every) {
-            call.contrastive.matryoshka_dimensions = widths, call.contrastive.matryoshka_dimensions_count = 3;
-            call.regularizers.coding_rate_weight = 0.02f, call.regularizers.lipschitz_weight = 0.1f;
-            call.late_interaction.weight = 1, call.choices.weight = call.choices.brier_weight = 1;
-        }
-        uform_trainer_init_ram(&call);
-        demand(outcome, "uform_trainer_init_ram");
-        for (std::size_t i = 0; i < items_k; ++i) {
-            ids.push_back(std::uint32_t((i + pairs_k) % items_k)), offsets.push_back(ids.size());
-            sides.push_back(i < pairs_k ? uform_late_interaction_side_query_k : uform_late_interaction_side_document_k);
-            for (std::size_t choice = 0; choice < legal_k; ++choice)
-                legal += char('a' + choice), targets.push_back(1 / float(legal_k));
-            choice_offsets.push_back(legal.size());
-        }
-    }
-    ~steps_t() { uform_trainer_free(trainer), uform_executor_free(executor); }
-    void take() const {
-        uform_outcome_t outcome;
-        uform_trainer_step_t call {};
-        call.trainer = trainer, call.executor = executor, call.outcome = &outcome, call.count = items_k;
-        call.contents.data = texts.data.data(), call.contents.offsets = texts.offsets.data();
-        call.relations.attract.offsets = offsets.data(), call.relations.attract.ids = ids.data();
-        if (every) {
-            call.sides = sides.data();
-            call.choices.data = legal.data(), call.choices.offsets = choice_offsets.data();
-            call.choice_targets.data = targets.data(), call.choice_targets.offsets = choice_offsets.data();
-        }
-        uform_trainer_step(&call);
-        demand(outcome, "uform_trainer_step");
-    }
-};
-
-void measure_steps(double predicted, std::size_t rounds) {
-    steps_t const plain(false), every(true);
-    std::vector<double> alone, together, ratios;
-    for (std::size_t round = 0; round <= rounds; ++round) {
-        double const start = process_seconds();
-        plain.take();
-        double const middle = process_seconds();
-        every.take();
-        double const end = process_seconds();
-        if (round == 0) continue;
-        // A text that asks is a token longer.
-        double const expected = (middle - start) * double(length_k + 1) / double(length_k) + predicted;
-        alone.push_back(middle - start), together.push_back(end - middle), ratios.push_back((end - middle) / expected);
-    }
-    std::printf(
-        "a step of two threads, processor time: plain %.1f ms, with every term %.1f ms, %.3f of the prediction\n",
-        1e3 * median(alone), 1e3 * median(together), median(ratios));
 }
 
 void demand_near(char const *what, double narrow, double wide) {
     if (std::fabs(narrow - wide) <= 1e-4 * (1 + std::fabs(wide))) return;
     std::fprintf(stderr, "%s is wrong: %.9g in float, %.9g in double\n", what, narrow, wide);
     std::exit(1);
+}
+
+/** Of forty rows, each of which attracts the one that comes next. */
+template <typename scalar_, typename rows_>
+double contrast_of(lane_t &lane, rows_ const &rows, std::vector<scalar_> &d_rows) {
+    std::vector<std::size_t> offsets {0};
+    std::vector<std::uint32_t> ids;
+    for (std::uint32_t i = 0; i < 40; ++i) ids.push_back((i + 1) % 40), offsets.push_back(ids.size());
+    std::size_t const widths[] = {16, 64};
+    scalar_ const theta = 2, bias = 0;
+    scalar_ d_theta = 0, d_bias = 0;
+    contrastive_t<scalar_> in;
+    in.relations.items = 40, in.relations.attract = {offsets, ids, {}}, in.form = pair_loss_t::softmax_k;
+    in.hidden = 64, in.widths = widths, in.embeddings = rows.data(), in.theta = &theta, in.bias = &bias;
+    return contrastive(lane, in, contrastive_gradient_t<scalar_> {d_rows.data(), &d_theta, &d_bias});
 }
 
 /** The kernels that products are timed by against the serial class, and the pooled terms against double. */
@@ -317,6 +276,7 @@ void verify(kit_table_t const &kit) {
     buffer_t<float> const narrow = normal_values<float>(40 * 64);
     std::vector<double> wide(narrow.begin(), narrow.end()), d_wide(wide.size());
     std::vector<float> d_narrow(wide.size());
+    demand_near("contrastive", contrast_of<float>(lane, narrow, d_narrow), contrast_of<double>(lane, wide, d_wide));
     demand_near("coding rate", coding_rate(lane, coding_rate_t<float> {40, 64, narrow.data(), 1, 0}, d_narrow.data()),
                 coding_rate(lane, coding_rate_t<double> {40, 64, wide.data(), 1, 0}, d_wide.data()));
     demand_near("Lipschitz", lipschitz(lane, lipschitz_t<float> {40, 64, narrow.data(), 1, 1, 1, 4}, d_narrow.data()),

@@ -78,7 +78,8 @@ class tube_writer_t {
     bool is_out_of_memory_ = false;
     resampling_t shape_;
     resampler_t resampler_;
-    buffer_t<std::size_t> rows_, columns_; // [stored rows], [stored columns]: offsets
+    buffer_t<std::size_t> rows_; // [stored rows]: offsets
+    placer_t placer_;
 
   public:
     tube_writer_t(video_entry_t entry, token_grid_t const &grid, std::size_t samples, std::size_t tokens,
@@ -135,23 +136,18 @@ class tube_writer_t {
         cells_t const cells(sampling_.entry, grid_, frame.orientation);
         shape_.width = frame.width, shape_.height = frame.height;
         shape_.columns = cells.stored_columns(), shape_.rows = cells.stored_rows();
-        if (!rows_.resize(shape_.rows) || !columns_.resize(shape_.columns)) return false;
+        if (!rows_.resize(shape_.rows) || !placer_.start(cells)) return false;
         for (std::size_t row = 0; row < shape_.rows; ++row) rows_[row] = cells.of_row(row);
-        for (std::size_t column = 0; column < shape_.columns; ++column) columns_[column] = cells.of_column(column);
         return resampler_.start(shape_, {[](void *self, std::size_t row, double const *values) noexcept {
                                              static_cast<tube_writer_t *>(self)->place(row, values);
                                          },
                                          this});
     }
-    void place(std::size_t row, double const *values) noexcept {
+    void place(std::size_t row, double const *levels) noexcept {
         std::size_t const from = begin_of(sample_) + rows_[row];
         std::size_t const plane = frame_values() * sampling_.entry.tube_frames;
-        for (std::size_t column = 0; column < shape_.columns; ++column, values += shape_.channels) {
-            std::size_t const at = from + columns_[column];
-            if (at >= limit_) continue; // the context cuts this tube
-            for (std::size_t c = 0; c < shape_.channels; ++c)
-                tubes_[at + c * plane] = round_to_bf16(float(values[c] / 127.5 - 1.0));
-        }
+        for (std::size_t c = 0; c < shape_.channels; ++c)
+            placer_.place(levels + c * shape_.columns, from + c * plane, limit_, tubes_);
     }
     /** Fills a sample of each tube of the last layer with the one before. */
     void repeat(std::size_t sample) noexcept {

@@ -19,7 +19,7 @@ class patch_writer_t {
     cells_t placed_;
     resampling_t shape_;
     resampler_t resampler_;
-    buffer_t<std::size_t> columns_; // [stored columns]: offsets
+    placer_t placer_;
     bf16_t *patches_;
     std::size_t limit_; // values of all patches
 
@@ -39,9 +39,9 @@ class patch_writer_t {
         return shape_.reduction;
     }
     [[nodiscard]] bool start() noexcept {
-        if (!columns_.resize(shape_.columns)) return false;
-        for (std::size_t column = 0; column < shape_.columns; ++column) columns_[column] = placed_.of_column(column);
-        return resampler_.start(shape_, {[](void *self, std::size_t row, double const *values) noexcept {
+        if (entry_.channels > shape_.channels) cover();
+        return placer_.start(placed_) &&
+               resampler_.start(shape_, {[](void *self, std::size_t row, double const *values) noexcept {
                                              static_cast<patch_writer_t *>(self)->place(row, values);
                                          },
                                          this});
@@ -49,15 +49,18 @@ class patch_writer_t {
     void take(std::uint8_t const *row) noexcept { resampler_.take(row); }
 
   private:
-    void place(std::size_t row, double const *values) noexcept {
-        std::size_t const from = placed_.of_row(row), plane = entry_.patch_side * entry_.patch_side;
+    std::size_t plane() const noexcept { return entry_.patch_side * entry_.patch_side; }
+    void place(std::size_t row, double const *levels) noexcept {
+        std::size_t const from = placed_.of_row(row), channels = std::min(entry_.channels, shape_.channels);
+        for (std::size_t c = 0; c < channels; ++c)
+            placer_.place(levels + c * shape_.columns, from + c * plane(), limit_, patches_);
+    }
+    /** A picture without alpha covers all of its patches. */
+    void cover() noexcept {
         bf16_t const opaque = round_to_bf16(1.0f);
-        for (std::size_t column = 0; column < shape_.columns; ++column, values += shape_.channels) {
-            std::size_t const at = from + columns_[column];
-            if (at >= limit_) continue; // the context cuts this patch
-            for (std::size_t c = 0; c < entry_.channels; ++c)
-                patches_[at + c * plane] = c < shape_.channels ? round_to_bf16(float(values[c] / 127.5 - 1.0)) : opaque;
-        }
+        for (std::size_t token = 0; token < limit_; token += entry_.token_values())
+            std::fill_n(patches_ + token + shape_.channels * plane(), (entry_.channels - shape_.channels) * plane(),
+                        opaque);
     }
 };
 

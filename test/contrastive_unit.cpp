@@ -10,6 +10,7 @@
 
 #include "pair_loss_oracle.hpp"
 #include "random_step.hpp"
+#include "resident_peak.hpp"
 #include "reversed_team.hpp"
 
 namespace uform::testing {
@@ -44,13 +45,19 @@ class contrastive_unit : public ::testing::TestWithParam<pair_loss_t> {};
 
 TEST_P(contrastive_unit, agrees_with_the_definition) {
     for (unsigned seed = 1; seed <= 20; ++seed) {
-        random_step_t step(2 + seed, 24, seed);
+        random_step_t step(2 + 2 * seed, 24, seed); // up to three blocks of sixteen anchors
         if (seed % 3 == 0) step.ambient = 0;
         lane_t lane;
         poison(lane);
         double const expected = oracle(step, GetParam());
-        auto const in = step.input<double>(GetParam(), step.embeddings, step.theta, step.bias);
-        EXPECT_NEAR(answer(lane, in, 2).loss, expected, 1e-12 * (1 + expected)) << "seed " << seed;
+        auto in = step.input<double>(GetParam(), step.embeddings, step.theta, step.bias);
+        auto const whole = answer(lane, in, 2);
+        EXPECT_NEAR(whole.loss, expected, 1e-12 * (1 + expected)) << "seed " << seed;
+        in.block_bytes = 1;
+        auto const blocks = answer(lane, in, 2);
+        EXPECT_NEAR(blocks.loss, expected, 1e-12 * (1 + expected)) << "seed " << seed;
+        for (std::size_t i = 0; i < whole.d_embeddings.size(); ++i)
+            ASSERT_NEAR(blocks.d_embeddings[i], whole.d_embeddings[i], 1e-13) << "seed " << seed;
 
         auto e = cast<float>(step.embeddings), t = cast<float>(step.theta), b = cast<float>(step.bias);
         double const narrow = answer(lane, step.input<float>(GetParam(), e, t, b), 2).loss;
@@ -190,18 +197,46 @@ TEST(contrastive_literals, softplus_in_float) {
 TEST(contrastive_threads, same_bits_on_any_width) {
     random_step_t step(37, 48, 11);
     auto e = cast<float>(step.embeddings), t = cast<float>(step.theta), b = cast<float>(step.bias);
-    for (pair_loss_t form : forms_k) {
-        lane_t alone;
-        auto const expected = answer(alone, step.input<float>(form, e, t, b), 2);
-        for (std::size_t width : {2, 3, 5}) {
-            reversed_team_t team(width);
-            lane_t wide(team.team());
-            auto const got = answer(wide, step.input<float>(form, e, t, b), 2);
-            EXPECT_EQ(got.loss, expected.loss);
-            EXPECT_EQ(got.d_embeddings, expected.d_embeddings);
-            EXPECT_EQ(got.d_theta, expected.d_theta);
+    for (pair_loss_t form : forms_k)
+        for (bool const blocks : {false, true}) {
+            auto in = step.input<float>(form, e, t, b);
+            if (blocks) in.block_bytes = 1;
+            lane_t alone;
+            auto const expected = answer(alone, in, 2);
+            for (std::size_t width : {2, 3, 5}) {
+                reversed_team_t team(width);
+                lane_t wide(team.team());
+                auto const got = answer(wide, in, 2);
+                EXPECT_EQ(got.loss, expected.loss);
+                EXPECT_EQ(got.d_embeddings, expected.d_embeddings);
+                EXPECT_EQ(got.d_theta, expected.d_theta);
+            }
         }
-    }
+}
+
+/** 4,096 items at two widths, whose cells would be 64 MiB a square, of which there would be three. */
+TEST(contrastive_memory, grows_with_items_and_not_with_pairs) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "a sanitizer's own memory grows with the program's";
+#endif
+    auto const peak_of = [](std::size_t items) {
+        return test::resident_peak_of([=] {
+            random_step_t step(2, 16, 1);
+            step.items = items, step.widths = {8, 16}, step.ignore.edges.clear(), step.repel.edges.clear();
+            step.groups.assign(items, 0), step.embeddings.assign(items * 16, 0), step.attract.edges.clear();
+            for (std::uint32_t i = 0; i < items; ++i) step.attract.edges[{i, std::uint32_t(items - 1 - i)}] = 1;
+            std::mt19937 generator(1);
+            for (double &value : step.embeddings) value = double(generator()) * 0x1p-32 - 0.5;
+            auto e = cast<float>(step.embeddings), t = cast<float>(step.theta), b = cast<float>(step.bias);
+            lane_t lane;
+            auto const got = answer(lane, step.input<float>(pair_loss_t::softmax_k, e, t, b), 2);
+            return std::isfinite(got.loss) && got.loss > 0;
+        });
+    };
+    std::size_t const few = peak_of(64), many = peak_of(4096);
+    ASSERT_TRUE(few && many);
+    std::printf("%.1f MiB for 64 items, %.1f for 4096\n", double(few) / 0x1p20, double(many) / 0x1p20);
+    EXPECT_LT(many - few, std::size_t(48) << 20); // a block of 32 MiB, and rows
 }
 
 } // namespace

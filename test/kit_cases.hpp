@@ -284,16 +284,17 @@ auto const scatter_bytes_case = [](auto const &kit, lane_t &lane, shape_t const 
     kit.scatter_bytes_sum(lane, shape.rows, shape.columns, ids_of(shape).data(), d_x.data(), d_table.data());
     return {widened(d_table)};
 };
-/** Once from listed rows to rows in order, once the other way, where rows repeat. */
-auto const spread_rows_case = [](auto const &kit, lane_t &lane, shape_t const &shape) -> outputs_t {
+/** Rows repeat, and a second sum starts where the first ended. */
+auto const gather_rows_case = [](auto const &kit, lane_t &lane, shape_t const &shape) -> outputs_t {
     using kit_t = std::remove_cvref_t<decltype(kit)>;
     auto const x = values<typename kit_t::narrow_t>(shape, 1, vocabulary_k * shape.columns);
-    auto y = values<typename kit_t::wide_t>(shape, 2, vocabulary_k * shape.columns);
-    auto const listed = ids_of(shape);
-    std::size_t const count = std::min<std::size_t>(shape.rows, vocabulary_k);
-    typename kit_t::wide_t const factor = 0.75f;
-    kit.spread_rows_sum(lane, shape.columns, {count, listed.data(), nullptr, factor, x.data(), y.data()});
-    kit.spread_rows_sum(lane, shape.columns, {count, nullptr, listed.data(), factor, x.data(), y.data()});
+    auto y = values<typename kit_t::wide_t>(shape, 2, shape.columns);
+    auto const factors = values<typename kit_t::wide_t>(shape, 3, shape.rows);
+    auto const ids = ids_of(shape);
+    std::vector<std::uint32_t> const listed(ids.begin(), ids.end());
+    std::size_t const half = shape.rows / 2, rest = shape.rows - half;
+    kit.gather_rows_sum(lane, shape.columns, {half, listed.data(), factors.data(), x.data(), y.data()});
+    kit.gather_rows_sum(lane, shape.columns, {rest, listed.data() + half, factors.data() + half, x.data(), y.data()});
     return {widened(y)};
 };
 auto const pool_case = [](auto const &kit, lane_t &lane, shape_t const &shape) -> outputs_t {
@@ -431,6 +432,29 @@ auto const max_products_wide_case = [](auto const &kit, lane_t &lane, shape_t co
     return max_products_answers<typename std::remove_cvref_t<decltype(kit)>::wide_t>(kit, lane, shape);
 };
 
+/** Small whole numbers: products are exact, so the first of many equal ones must win everywhere. */
+auto const winning_products_case = [](auto const &kit, lane_t &lane, shape_t const &shape) -> outputs_t {
+    using kit_t = std::remove_cvref_t<decltype(kit)>;
+    auto const whole = [&](std::uint64_t stream, std::size_t count) {
+        auto numbers = values<typename kit_t::narrow_t>(shape, stream, count);
+        for (auto &value : numbers) {
+            double const rounded = std::round(widened(std::vector {value})[0]);
+            if constexpr (std::is_same_v<typename kit_t::narrow_t, bf16_t>)
+                value = round_to_bf16(float(rounded));
+            else
+                value = rounded;
+        }
+        return numbers;
+    };
+    auto const query = whole(1, shape.columns * shape.depth), document = whole(2, shape.rows * shape.depth);
+    packing_t packing(kit, shape.columns, shape.depth);
+    kit.pack(query.data(), 0, shape.columns, packing.packed);
+    wide_of_kit<kit_t> largest(shape.columns);
+    std::vector<std::uint16_t> winners(shape.columns);
+    kit.winning_products(lane, shape.rows, document.data(), packing.packed, largest.data(), winners.data());
+    return {widened(largest), {winners.begin(), winners.end()}};
+};
+
 auto const choices_softmax_case = [](auto const &kit, lane_t &lane, shape_t const &shape) -> outputs_t {
     using kit_t = std::remove_cvref_t<decltype(kit)>;
     std::vector<std::uint32_t> offsets {0};
@@ -556,9 +580,9 @@ std::vector<slot_t> slots() {
          [] {
              check(scatter_bytes_case, {0, 70 * wide_k}, row_shapes());
          }},
-        {UFORM_SLOT(spread_rows_sum),
+        {UFORM_SLOT(gather_rows_sum),
          [] {
-             check(spread_rows_case, {0, 2 * 70 * wide_k}, row_shapes());
+             check(gather_rows_case, {0, 2 * 70 * wide_k}, row_shapes());
          }},
         {UFORM_SLOT(pool),
          [] {
@@ -572,11 +596,23 @@ std::vector<slot_t> slots() {
          [] {
              check(normalize_case, {row_sum_k, 0}, row_shapes());
          }},
-        {UFORM_SLOT(pack_wide), [] { check(max_products_wide_case, {0, longest_width_k * wide_k}, score_shapes()); }},
-        {UFORM_SLOT(max_products), [] { check(max_products_case, {0, longest_width_k * wide_k}, score_shapes()); }},
+        {UFORM_SLOT(pack_wide),
+         [] {
+             check(max_products_wide_case, {0, longest_width_k * wide_k}, score_shapes());
+         }},
+        {UFORM_SLOT(max_products),
+         [] {
+             check(max_products_case, {0, longest_width_k * wide_k}, score_shapes());
+         }},
         {UFORM_SLOT(max_products_wide),
-         [] { check(max_products_wide_case, {0, longest_width_k * wide_k}, score_shapes()); }},
-        {UFORM_SLOT(choices_softmax), [] { check(choices_softmax_case, {choice_k, 0}, item_shapes(256)); }},
+         [] {
+             check(max_products_wide_case, {0, longest_width_k * wide_k}, score_shapes());
+         }},
+        {UFORM_SLOT(winning_products), [] { check(winning_products_case, {}, score_shapes()); }},
+        {UFORM_SLOT(choices_softmax),
+         [] {
+             check(choices_softmax_case, {choice_k, 0}, item_shapes(256));
+         }},
         {UFORM_SLOT(cast_rows),
          [] {
              check(cast_case, {narrow_k, 0}, row_shapes());

@@ -134,13 +134,35 @@ TEST(kit_unit, rows) {
     EXPECT_EQ(d_table[2], 3);
     EXPECT_EQ(d_table[3], 4);
     EXPECT_EQ(d_table[0], 0);
-    double sums[6] = {1, 1, 1, 1, 1, 1};
-    kit_t::spread_rows_sum(lane, 2, {2, ids, nullptr, 2.0, table, sums}); // rows 2 and 0, twice each, to rows 0 and 1
-    EXPECT_EQ(sums[0], 1 + 2 * 5);
-    EXPECT_EQ(sums[3], 1 + 2 * 2);
-    kit_t::spread_rows_sum(lane, 2, {2, nullptr, twice, 1.0, table, sums}); // rows 0 and 1 to row 1
-    EXPECT_EQ(sums[2], 1 + 2 * 1 + 1 + 3);
-    EXPECT_EQ(sums[5], 1);
+    double sums[2] = {1, 1}, factors[] = {2, -1, 0.5};
+    std::uint32_t const listed[] = {2, 0, 2};
+    kit_t::gather_rows_sum(lane, 2, {3, listed, factors, table, sums});
+    EXPECT_EQ(sums[0], 1 + 2 * 5 - 1 + 0.5 * 5);
+    EXPECT_EQ(sums[1], 1 + 2 * 6 - 2 + 0.5 * 6);
+}
+
+TEST(kit_unit, winning_products) {
+    lane_t lane;
+    double const query[] = {1, 0, /**/ 0, 2, /**/ -1, -1};
+    double const document[] = {-4, -5, /**/ -3, -1, /**/ -3, -1};
+    double packed[6], largest[3];
+    std::uint16_t winners[3];
+    packed_t const operand {packed, 3, 2};
+    kit_t::pack(query, 0, 3, operand);
+    kit_t::winning_products(lane, 3, document, operand, largest, winners);
+    EXPECT_EQ(largest[0], -3); // of -4 and twice -3: below zero, where padding would have won
+    EXPECT_EQ(winners[0], 1);  // the first of two
+    EXPECT_EQ(largest[1], -2);
+    EXPECT_EQ(winners[1], 1);
+    EXPECT_EQ(largest[2], 9);
+    EXPECT_EQ(winners[2], 0);
+    double const broken[] = {NAN, NAN, /**/ 7, 7};
+    kit_t::winning_products(lane, 2, broken, operand, largest, winners);
+    EXPECT_EQ(largest[0], 7);
+    EXPECT_EQ(winners[0], 1); // what is no number does not win
+    kit_t::winning_products(lane, 1, broken, operand, largest, winners);
+    EXPECT_EQ(largest[1], -HUGE_VAL);
+    EXPECT_EQ(winners[1], 0);
 }
 
 TEST(kit_unit, max_products) {

@@ -54,6 +54,7 @@ struct random_step_t {
                 if (generator() % 6 == 0) ignore.edges[{i, j}] = 1.0f;
             }
         widths = {hidden / 3, 2 * hidden / 3, hidden};
+        if (seed % 2) widths = {hidden / 6, hidden / 3, hidden / 2, 2 * hidden / 3, hidden};
         for (std::size_t i = 0; i < items; ++i) groups.push_back(generator() % 2);
         for (std::size_t i = 0; i < items * hidden; ++i) embeddings.push_back(normal(generator));
         theta = {0.7, 1.3}, bias = {-1.0, 0.5};

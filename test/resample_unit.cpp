@@ -23,14 +23,15 @@ cells_t resampled(resampling_t const &shape, std::vector<std::uint8_t> const &pi
         std::size_t next = 0;
     } seen {shape, cells_t(shape.rows * shape.columns * shape.channels, -1), 0};
     resampler_t resampler;
-    EXPECT_TRUE(resampler.start(shape, {[](void *self, std::size_t row, double const *values) noexcept {
-                                            seen_t &seen = *static_cast<seen_t *>(self);
-                                            EXPECT_EQ(row, seen.next++);
-                                            std::size_t const count = seen.shape.columns * seen.shape.channels;
-                                            std::copy_n(values, count,
-                                                        seen.cells.begin() + std::ptrdiff_t(row * count));
-                                        },
-                                        &seen}));
+    EXPECT_TRUE(resampler.start(
+        shape, {[](void *self, std::size_t row, double const *values) noexcept {
+                    seen_t &seen = *static_cast<seen_t *>(self);
+                    EXPECT_EQ(row, seen.next++);
+                    std::size_t const columns = seen.shape.columns;
+                    for (std::size_t i = 0; i < columns * seen.shape.channels; ++i)
+                        seen.cells[(row * columns + i % columns) * seen.shape.channels + i / columns] = values[i];
+                },
+                &seen}));
     for (std::size_t row = 0; row < shape.source_rows(); ++row)
         resampler.take(pixels.data() + row * shape.source_columns() * shape.channels);
     EXPECT_EQ(seen.next, shape.rows);
@@ -133,6 +134,12 @@ TEST(resample, tall_pictures_do_not_overflow) {
     EXPECT_EQ(resampled(shape, pixels), cells_t(4, 255.0));
     resampling_t const opaque {1, 70000, 1, 3, 1, 1};
     EXPECT_EQ(resampled(opaque, std::vector<std::uint8_t>(70000 * 3, 255)), cells_t(3, 255.0));
+    for (std::size_t const height :
+         {65535, 65536, 66000}) { // around what 16 bits hold: a row's weight where cells are rows
+        std::vector<std::uint8_t> const levels(height * 4, 255);
+        EXPECT_EQ(resampled({1, height, 1, 4, 1, 1}, levels), cells_t(4, 255.0));
+        EXPECT_EQ(resampled({1, height, 1, 4, 1, height}, levels), cells_t(height * 4, 255.0));
+    }
 }
 
 TEST(resample, alpha_hides_colour) {

@@ -23,6 +23,9 @@ namespace {
 
 constexpr int scans_limit_k = 500; // a file of scans without end would keep a decoder busy without end
 
+/** Into rows that are aligned libjpeg-turbo writes past the caches, and we would wait for memory to read them back. */
+constexpr std::size_t misalignment_k = 8;
+
 class jpeg_reader_t {
     jpeg_decompress_struct state_ {};
     jpeg_error_mgr errors_ {};
@@ -62,7 +65,7 @@ class jpeg_reader_t {
             state_.out_color_space = inks ? JCS_CMYK : JCS_RGB;
             jpeg_start_decompress(&state_);
             while (state_.output_scanline < state_.output_height && !failure_) {
-                JSAMPROW target = row.data();
+                JSAMPROW target = row.data() + misalignment_k;
                 jpeg_read_scanlines(&state_, &target, 1);
                 if (inks) mix_inks(target, state_.output_width);
                 if (!failure_ && !sink(target)) failure_ = decoding_stopped();
@@ -151,7 +154,7 @@ failure_t read_jpeg_header(file_t file, image_header_t &header) noexcept {
 
 failure_t decode_jpeg(file_t file, image_header_t const &header, std::size_t reduction, row_sink_t sink) noexcept {
     buffer_t<std::uint8_t> row;
-    if (!row.resize((header.width / reduction + 1) * 4))
+    if (!row.resize((header.width / reduction + 1) * 4 + misalignment_k))
         return fail(uform_status_out_of_memory_k, "memory for decoding a JPEG is out");
     jpeg_reader_t reader(file);
     if (!reader.failure()) reader.decode(reduction, row, sink);

@@ -78,15 +78,14 @@ struct pool_backward_t {
     wide_ *d_query_sum;            // [hidden]
 };
 
-/** Rows of one table added to rows of another, each times one factor. */
+/** Rows of a table, each times a factor of its own, that are added to one row. */
 template <typename wide_>
-struct spread_rows_t {
-    std::size_t count;         // of rows that are added
-    std::uint16_t const *from; // [count] rows of x, or null: row i
-    std::uint16_t const *to;   // [count] rows of y_sum, any of them again, or null: row i
-    wide_ factor;
-    narrow_t<wide_> const *x; // [any, columns]
-    wide_ *y_sum;             // [any, columns]
+struct gather_rows_t {
+    std::size_t count;
+    std::uint32_t const *rows; // [count] of x, any of them again
+    wide_ const *factors;      // [count]
+    narrow_t<wide_> const *x;  // [any, columns]
+    wide_ *y_sum;              // [columns]
 };
 
 /** Answers to choose from: item i has choices `[offsets[i], offsets[i + 1])`. */
@@ -152,8 +151,8 @@ struct kit_table_t {
     void (*scatter_bytes_sum)(lane_t &, std::size_t tokens, std::size_t hidden, std::uint16_t const *ids, wide d_x,
                               float *d_table_sum) noexcept;
 
-    // y_sum[to[i]] += factor * x[from[i]], in the order of i.
-    void (*spread_rows_sum)(lane_t &, std::size_t columns, spread_rows_t<float> const &) noexcept;
+    // y_sum += factors[i] * x[rows[i]], in the order of i.
+    void (*gather_rows_sum)(lane_t &, std::size_t columns, gather_rows_t<float> const &) noexcept;
 
     // Per head and item: alpha = softmax over tokens of (query_h . s_h / 8), pooled_h = sum of alpha s_h.
     void (*pool)(lane_t &, items_t, std::size_t heads, narrow states, wide query, float *attention,
@@ -172,6 +171,10 @@ struct kit_table_t {
                          float *largest) noexcept;
     void (*max_products_wide)(lane_t &, std::size_t rows, std::size_t stride, wide a, packed_t query,
                               float *largest) noexcept;
+    // The same for training, of at most 65536 rows that lie dense: winners[c] is the first row whose product with query
+    // row c is `largest[c]`. NaN never wins; where nothing is above -infinity, that is the answer, and row zero.
+    void (*winning_products)(lane_t &, std::size_t rows, narrow a, packed_t query, float *largest,
+                             std::uint16_t *winners) noexcept;
 
     // Per item: softmax over its choices of scale * logit; an item may have none.
     void (*choices_softmax)(lane_t &, choices_softmax_t<float> const &) noexcept;

@@ -319,11 +319,10 @@ struct kit {
             for (std::size_t i = 0; i < hidden; ++i) d_table_sum[ids[token] * hidden + i] += d_x[token * hidden + i];
     }
 
-    static void spread_rows_sum(lane_t &, std::size_t columns, spread_rows_t<wide_t> const &io) noexcept {
+    static void gather_rows_sum(lane_t &, std::size_t columns, gather_rows_t<wide_t> const &io) noexcept {
         for (std::size_t row = 0; row < io.count; ++row) {
-            narrow const x = io.x + (io.from ? io.from[row] : row) * columns;
-            wide_t *const y_sum = io.y_sum + (io.to ? io.to[row] : row) * columns;
-            for (std::size_t i = 0; i < columns; ++i) y_sum[i] += io.factor * load(x[i]);
+            narrow const x = io.x + io.rows[row] * columns;
+            for (std::size_t i = 0; i < columns; ++i) io.y_sum[i] += io.factors[row] * load(x[i]);
         }
     }
 
@@ -426,6 +425,19 @@ struct kit {
     static void max_products_wide(lane_t &, std::size_t rows, std::size_t stride, wide a, packed_t query,
                                   wide_t *largest) noexcept {
         largest_products(rows, stride, a, query, largest);
+    }
+
+    static void winning_products(lane_t &, std::size_t rows, narrow a, packed_t query, wide_t *largest,
+                                 std::uint16_t *winners) noexcept {
+        narrow const tokens = static_cast<narrow>(query.data);
+        for (std::size_t token = 0; token < query.outputs; ++token) {
+            largest[token] = -std::numeric_limits<decltype(real_of(wide_t()))>::infinity(), winners[token] = 0;
+            for (std::size_t row = 0; row < rows; ++row) {
+                wide_t const product = dot(query.inputs, a + row * query.inputs, tokens + token * query.inputs);
+                if (real_of(product) > real_of(largest[token]))
+                    largest[token] = product, winners[token] = std::uint16_t(row);
+            }
+        }
     }
 
     static void choices_softmax(lane_t &, choices_softmax_t<wide_t> const &io) noexcept {

@@ -30,19 +30,26 @@ struct resampling_t {
     std::size_t source_rows() const noexcept { return (height + reduction - 1) / reduction; }
 };
 
-/** Takes a row of cells: `values` [columns, channels], from 0 to 255, colour premultiplied by alpha. */
+/** Takes a row of cells: `values` [channels, columns], from 0 to 255, colour premultiplied by alpha. */
 struct cell_sink_t {
     void (*take)(void *self, std::size_t row, double const *values) noexcept = nullptr;
     void *self = nullptr;
 };
 
+/** The pixels that a cell covers along an axis, and how much of them, in the units above. */
+struct covered_t {
+    std::size_t first = 0, whole = 0; // the first pixel; those behind it that lie within the cell
+    std::uint64_t head = 0, tail = 0; // covered of the first pixel, and of the one behind the whole ones
+};
+
 class resampler_t {
     resampling_t shape_;
     cell_sink_t sink_;
-    buffer_t<std::uint16_t> row_;       // [source columns, channels]: what a row counts as
+    buffer_t<covered_t> columns_;       // [columns]
+    buffer_t<std::uint16_t> row_;       // [source columns, channels]: what a row with alpha counts as
     buffer_t<std::uint32_t> sums_;      // [source columns, channels]: of one row of cells, so far
-    buffer_t<std::uint64_t> tall_sums_; // instead, where 32 bits would not hold them
-    buffer_t<double> cells_;            // [columns, channels]
+    buffer_t<std::uint64_t> tall_sums_; // instead, where 32 bits might not hold them
+    buffer_t<double> cells_;            // [channels, columns]
     std::size_t taken_ = 0;             // rows of the source
 
   public:
@@ -54,10 +61,10 @@ class resampler_t {
     void take(std::uint8_t const *row) noexcept;
 
   private:
+    template <typename value_, typename sum_>
+    void spread(value_ const *row, sum_ *sums) noexcept;
     template <typename sum_>
-    void spread(sum_ *sums) noexcept;
-    template <typename sum_>
-    void answer(std::size_t cell_row, sum_ *sums) noexcept;
+    void answer(std::size_t cell_row, sum_ const *sums) noexcept;
 };
 
 } // namespace uform

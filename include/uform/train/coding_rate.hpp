@@ -14,6 +14,7 @@
 
 #include <uform/train/normalize.hpp>
 #include <uform/train/products.hpp>
+#include <uform/train/triangle.hpp>
 #include <uform/utilities/elementary.hpp>
 #include <uform/utilities/lane.hpp>
 
@@ -21,8 +22,7 @@ namespace uform {
 
 namespace cholesky {
 
-inline constexpr std::size_t panel_k = 32;  // rows factored before the rest is updated by a product
-inline constexpr std::size_t rows_grain_k = 16;
+inline constexpr std::size_t panel_k = 32; // rows factored before the rest is updated by a product
 inline constexpr std::size_t sides_k = 32; // right-hand sides solved together
 
 /** m [n, n], its upper triangle read: U in the upper triangle, the lower one left undefined. */
@@ -38,13 +38,11 @@ void factor(lane_t &lane, std::size_t n, scalar_ *m) noexcept {
             scalar_ const inverse = scalar_(1) / sqrt_of(m[k * n + k]);
             for (std::size_t j = k; j < n; ++j) m[k * n + j] *= inverse;
         }
-        lane.rows(n - end, rows_grain_k, [=](std::size_t first, std::size_t last, lane_t &) noexcept {
-            for (std::size_t row = first; row < last; row += rows_grain_k) {
-                std::size_t const i = end + row, count = std::min(rows_grain_k, last - row);
-                scalar_ const *const panel = m + start * n + i;
-                product_sum(product_t<scalar_> {count, n - i, end - start, {panel, 1, n}, panel, n, scalar_(-1),
-                                                m + i * n + i, n});
-            }
+        triangle_rows(lane, n - end, [=](std::size_t first, std::size_t last) noexcept {
+            std::size_t const i = end + first;
+            scalar_ const *const panel = m + start * n + i;
+            product_sum(product_t<scalar_> {
+                last - first, n - i, end - start, {panel, 1, n}, panel, n, scalar_(-1), m + i * n + i, n});
         });
     }
 }
@@ -100,23 +98,20 @@ void solve(std::size_t n, scalar_ const *u, scalar_ *x) noexcept {
 template <typename scalar_>
 void gram(lane_t &lane, std::size_t items, std::size_t hidden, scalar_ const *z, scalar_ diagonal, scalar_ factor,
           scalar_ *m) noexcept {
-    lane.rows(hidden, cholesky::rows_grain_k, [=](std::size_t first, std::size_t last, lane_t &) noexcept {
-        for (std::size_t i = first * hidden; i < last * hidden; ++i) m[i] = 0;
-        for (std::size_t row = first; row < last; row += cholesky::rows_grain_k) {
-            std::size_t const count = std::min(cholesky::rows_grain_k, last - row);
-            product_sum(product_t<scalar_> {count,
-                                            hidden - row,
-                                            items,
-                                            {z + row, 1, hidden},
-                                            z + row,
-                                            hidden,
-                                            factor,
-                                            m + row * hidden + row,
-                                            hidden});
-            for (std::size_t i = row; i < row + count; ++i) {
-                for (std::size_t j = row; j < i; ++j) m[i * hidden + j] = 0;
-                m[i * hidden + i] += diagonal;
-            }
+    triangle_rows(lane, hidden, [=](std::size_t first, std::size_t last) noexcept {
+        std::fill(m + first * hidden, m + last * hidden, scalar_(0));
+        product_sum(product_t<scalar_> {last - first,
+                                        hidden - first,
+                                        items,
+                                        {z + first, 1, hidden},
+                                        z + first,
+                                        hidden,
+                                        factor,
+                                        m + first * hidden + first,
+                                        hidden});
+        for (std::size_t i = first; i < last; ++i) {
+            std::fill(m + i * hidden + first, m + i * hidden + i, scalar_(0));
+            m[i * hidden + i] += diagonal;
         }
     });
 }

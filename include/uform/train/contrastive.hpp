@@ -3,19 +3,25 @@
  *  @brief The pair losses over pooled embeddings, at every Matryoshka width, with their gradients in the same call.
  *
  *  Logits are z = exp(theta_g) s + b_g, s the cosine of two raw pooled rows cut to a width (Kusupati et al. 2022), g
- *  the anchor's group. The loss is the mean over anchors of `pair_loss_row`, then over widths. Per width:
- *      D += E[:, new] E[:, new]^T            raw products, so a wider prefix only adds its own columns
- *      G[i, j] = d loss_i / d s_ij           one row per anchor, rows in parallel
- *      A = (G + G^T) scaled by both inverse norms
- *      d_E[i, :w] += sum_j A[i, j] E[j, :w] - (sum_j A[i, j] D[i, j]) E[i, :w] / |E[i, :w]|^2
- *  D and G are [items, items] in scratch: 128 MiB at 4096 items, which is what a step of the CPU trainer is sized for;
- *  a tiled recomputation would lift that. Every sum runs in the order of its index, whatever the threads.
+ *  the anchor's group. The loss is the mean over anchors of `pair_loss_row`, then over widths. Anchors go in blocks I of
+ *  rows, each against all items, so that memory grows with items and not with pairs. Per block and width w:
+ *      D += E[I, new] E[:, new]^T              raw products; a wider prefix adds its own columns alone
+ *      G[i, j] = d loss_i / d s_ij              one row per anchor, rows in parallel
+ *      A_w = G scaled by both inverse norms; within I x I, G + G^T
+ *      p_w[i] += sum_j A_w[i, j] D[i, j], and p_w[j] += sum_i A_w[i, j] D[i, j] of items outside of I
+ *  and once a block is scored at all widths, for the columns that the first width above them, w, adds to the one below:
+ *      d_E[i, k] += sum_j S[i, j] E[j, k],  d_E[j, k] += sum_i S[i, j] E[i, k] outside of I,  S the sum of A from w on
+ *  At last d_E[i, k] -= q[i] E[i, k], q the sum of p_w / |E[i, :w]|^2 from w on. So widths cost no product that the
+ *  widest alone would not. One block of all items takes N^2 H operations for D, a triangle, and 2 N^2 H for d_E; many
+ *  take twice that. Every sum runs in the order of its index, and blocks follow from the sizes alone, so threads change
+ *  no bit.
  */
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include <uform/train/contrastive_block.hpp>
 #include <uform/train/pair_loss.hpp>
 #include <uform/train/products.hpp>
 #include <uform/train/relations.hpp>
@@ -33,6 +39,7 @@ struct contrastive_t {
     scalar_ const *embeddings = nullptr;   // [items, hidden], as the pooling head answers them, not normalized
     scalar_ const *theta = nullptr;        // [groups], logarithms of the inverse temperatures
     scalar_ const *bias = nullptr;         // [groups]
+    std::size_t block_bytes = std::size_t(32) << 20; // memory for a block of anchors, of sixteen at least
 };
 
 template <typename scalar_>
@@ -48,144 +55,140 @@ class contrastive_pass_t {
   public:
     contrastive_pass_t(lane_t &lane, contrastive_t<scalar_> const &in,
                        contrastive_gradient_t<scalar_> const &out) noexcept
-        : lane_(lane), in_(in), out_(out), items_(in.relations.items) {}
+        : lane_(lane), in_(in), out_(out), items_(in.relations.items), full_ {in.hidden},
+          rows_ {items_, in.hidden, in.embeddings, in.widths.empty() ? std::span<std::size_t const>(full_) : in.widths},
+          block_(lane, rows_) {}
+    contrastive_pass_t(contrastive_pass_t const &) = delete; // its widths may be its own
 
     scalar_ run() noexcept {
-        std::size_t const anchors = count_anchors(in_.relations);
+        std::size_t const anchors = count_anchors(in_.relations), widths = rows_.widths.size();
         if (anchors == 0) return 0;
         scratch_scope_t scope(lane_);
         if (!claim()) return 0;
-        std::size_t const full[1] = {in_.hidden};
-        std::span<std::size_t const> const widths = in_.widths.empty() ? full : in_.widths;
-        scale_ = 1 / (real_t<scalar_>(anchors) * real_t<scalar_>(widths.size()));
-        scalar_ loss = 0;
-        std::size_t previous = 0;
-        for (std::size_t const width : widths) {
-            extend_products(previous, width);
-            score_rows();
-            if (lane_.failed()) return 0;
-            loss += sum_of(items_, row_losses_);
-            sum_groups();
-            mirror();
-            spread(width);
-            previous = width;
+        scale_ = 1 / (real_t<scalar_>(anchors) * real_t<scalar_>(widths));
+        find_norms();
+        for (std::size_t row = 0; row < items_; row = block_.last()) {
+            block_.start(row);
+            for (std::size_t index = 0; index < widths; ++index) {
+                block_.extend_products(index);
+                score_rows(index);
+                if (lane_.failed()) return 0;
+                block_.scale_forces(index, inverse_norms_ + index * items_);
+                block_.sum_pulls(index, pulls_ + index * items_);
+                block_.hand_down(index);
+            }
+            block_.spread(scalar_(scale_), out_.d_embeddings_sum);
         }
-        return loss * scale_;
+        pull_back();
+        return sum_rows();
     }
 
   private:
-    static constexpr std::size_t mirror_tile_k = 16;
     static constexpr std::size_t rows_grain_k = 16;
 
     bool claim() noexcept {
-        raw_ = lane_.claim<scalar_>(items_ * items_), forces_ = lane_.claim<scalar_>(items_ * items_);
-        transposed_ = lane_.claim<scalar_>(in_.hidden * items_);
-        inverse_norms_ = lane_.claim<scalar_>(items_), row_losses_ = lane_.claim<scalar_>(items_);
-        row_d_theta_ = lane_.claim<scalar_>(items_), row_d_bias_ = lane_.claim<scalar_>(items_);
-        if (lane_.failed()) return false;
-        for (std::size_t i = 0; i < items_ * items_; ++i) raw_[i] = 0;
-        for (std::size_t item = 0; item < items_; ++item)
-            for (std::size_t k = 0; k < in_.hidden; ++k)
-                transposed_[k * items_ + item] = in_.embeddings[item * in_.hidden + k];
-        return true;
+        std::size_t const each = rows_.widths.size() * items_;
+        row_weights_ = lane_.claim<row_weights_t>(items_);
+        inverse_norms_ = lane_.claim<scalar_>(each), pulls_ = lane_.claim<scalar_>(each);
+        row_losses_ = lane_.claim<scalar_>(each), row_d_theta_ = lane_.claim<scalar_>(each);
+        row_d_bias_ = lane_.claim<scalar_>(each);
+        return !lane_.failed() && block_.claim(in_.block_bytes);
     }
     std::uint32_t group(std::size_t item) const noexcept { return in_.groups.empty() ? 0 : in_.groups[item]; }
 
-    /** D gains the columns [previous, width) of the embeddings; the diagonal then holds the squares of the norms. */
-    void extend_products(std::size_t previous, std::size_t width) noexcept {
-        lane_.rows(items_, rows_grain_k, [&](std::size_t first, std::size_t last, lane_t &) noexcept {
-            scalar_ const *a = in_.embeddings + first * in_.hidden + previous;
-            product_sum(product_t<scalar_> {last - first, items_, width - previous, {a, in_.hidden, 1},
-                                            transposed_ + previous * items_, items_, scalar_(1),
-                                            raw_ + first * items_, items_});
-        });
-        for (std::size_t item = 0; item < items_; ++item) {
-            scalar_ const square = raw_[item * items_ + item];
-            inverse_norms_[item] = inverse_norm_of(width, in_.embeddings + item * in_.hidden, square);
-        }
-    }
-
-    void score_rows() noexcept {
-        lane_.rows(items_, 1, [&](std::size_t first, std::size_t last, lane_t &worker) noexcept {
-            scratch_scope_t scope(worker);
-            float *const attract = worker.claim<float>(items_), *const repel = worker.claim<float>(items_);
-            scalar_ *const logits = worker.claim<scalar_>(items_), *const terms = worker.claim<scalar_>(2 * items_);
-            if (worker.failed()) return;
-            for (std::size_t row = first; row < last; ++row) score_row(row, attract, repel, logits, terms);
+    void find_norms() noexcept {
+        block_.deal(0, items_, rows_grain_k, [this](std::size_t first, std::size_t last, lane_t &) noexcept {
+            for (std::size_t item = first; item < last; ++item) {
+                scalar_ square = 0;
+                for (std::size_t index = 0; index < rows_.widths.size(); ++index) {
+                    scalar_ const *const band = rows_.row(item) + rows_.band_start(index);
+                    square += dot(rows_.band_columns(index), band, band);
+                    inverse_norms_[index * items_ + item] =
+                        inverse_norm_of(rows_.widths[index], rows_.row(item), square);
+                    pulls_[index * items_ + item] = 0;
+                }
+            }
         });
     }
 
-    void score_row(std::size_t row, float *attract, float *repel, scalar_ *logits, scalar_ *terms) noexcept {
-        scalar_ *const forces = forces_ + row * items_;
-        row_losses_[row] = row_d_theta_[row] = row_d_bias_[row] = 0;
+    void score_rows(std::size_t index) noexcept {
+        block_.deal(
+            block_.first(), block_.last(), 1, [&](std::size_t first, std::size_t last, lane_t &worker) noexcept {
+                scratch_scope_t scope(worker);
+                float *const attract = worker.claim<float>(items_), *const repel = worker.claim<float>(items_);
+                scalar_ *const logits = worker.claim<scalar_>(items_), *const terms = worker.claim<scalar_>(2 * items_);
+                if (worker.failed()) return;
+                for (std::size_t row = first; row < last; ++row) score_row(index, row, attract, repel, logits, terms);
+            });
+    }
+
+    void score_row(std::size_t index, std::size_t row, float *attract, float *repel, scalar_ *logits,
+                   scalar_ *terms) noexcept {
+        scalar_ *const forces = block_.forces(index, row);
+        scalar_ const *const inverse_norms = inverse_norms_ + index * items_, *const raw = block_.raw(row);
+        std::size_t const at = index * items_ + row;
+        row_losses_[at] = row_d_theta_[at] = row_d_bias_[at] = 0;
         if (!is_anchor(in_.relations, row)) {
             for (std::size_t j = 0; j < items_; ++j) forces[j] = 0;
             return;
         }
-        row_weights_t const total = relation_row(in_.relations, row, attract, repel);
+        relation_row(in_.relations, row, attract, repel);
+        row_weights_t &total = row_weights_[row];
+        if (index == 0) total = {weight_of(items_, attract), weight_of(items_, repel)};
         scalar_ const temperature = exp_of(in_.theta[group(row)]), bias = in_.bias[group(row)];
-        scalar_ const scale = temperature * inverse_norms_[row];
+        scalar_ const scale = temperature * inverse_norms[row];
+        for (std::size_t j = 0; j < items_; ++j) logits[j] = scale * raw[j] * inverse_norms[j] + bias;
+        row_losses_[at] =
+            pair_loss_row(in_.form, pair_row_t<scalar_> {items_, logits, attract, repel, total, forces, terms});
+        if (!bias_cancels(in_.form)) row_d_bias_[at] = sum_of(items_, forces);
         for (std::size_t j = 0; j < items_; ++j)
-            logits[j] = scale * raw_[row * items_ + j] * inverse_norms_[j] + bias;
-        row_losses_[row] = pair_loss_row(
-            in_.form, pair_row_t<scalar_> {items_, logits, attract, repel, total, forces, terms});
-        for (std::size_t j = 0; j < items_; ++j) terms[j] = forces[j] * (logits[j] - bias);
-        row_d_theta_[row] = sum_of(items_, terms);
-        if (!bias_cancels(in_.form)) row_d_bias_[row] = sum_of(items_, forces);
-        for (std::size_t j = 0; j < items_; ++j) forces[j] *= temperature;
+            terms[j] = forces[j] * (logits[j] - bias), forces[j] = forces[j] * temperature;
+        row_d_theta_[at] = sum_of(items_, terms);
     }
 
-    void sum_groups() noexcept {
-        for (std::size_t row = 0; row < items_; ++row) {
-            out_.d_theta_sum[group(row)] += scale_ * row_d_theta_[row];
-            if (!bias_cancels(in_.form)) out_.d_bias_sum[group(row)] += scale_ * row_d_bias_[row];
-        }
-    }
-
-    /** A over G in place: a tile and its mirror belong to the worker of the lower row, so workers never meet. */
-    void mirror() noexcept {
-        std::size_t const tiles = (items_ + mirror_tile_k - 1) / mirror_tile_k;
-        lane_.rows(tiles, 1, [&](std::size_t first, std::size_t last, lane_t &) noexcept {
-            for (std::size_t tile = first; tile < last; ++tile)
-                for (std::size_t across = tile; across < tiles; ++across) mirror_tile(tile, across);
-        });
-    }
-    void mirror_tile(std::size_t tile, std::size_t across) noexcept {
-        std::size_t const row_end = std::min(items_, (tile + 1) * mirror_tile_k);
-        std::size_t const column_end = std::min(items_, (across + 1) * mirror_tile_k);
-        for (std::size_t i = tile * mirror_tile_k; i < row_end; ++i)
-            for (std::size_t j = std::max(i, across * mirror_tile_k); j < column_end; ++j) {
-                scalar_ &upper = forces_[i * items_ + j], &lower = forces_[j * items_ + i];
-                upper = lower = (upper + lower) * inverse_norms_[i] * inverse_norms_[j];
-            }
-    }
-
-    void spread(std::size_t width) noexcept {
-        lane_.rows(items_, rows_grain_k, [&](std::size_t first, std::size_t last, lane_t &) noexcept {
-            product_sum(product_t<scalar_> {last - first, width, items_, {forces_ + first * items_, items_, 1},
-                                            in_.embeddings, in_.hidden, scalar_(scale_),
-                                            out_.d_embeddings_sum + first * in_.hidden, in_.hidden});
+    /** What lies along an item's own row changes no cosine. */
+    void pull_back() noexcept {
+        block_.deal(0, items_, rows_grain_k, [this](std::size_t first, std::size_t last, lane_t &) noexcept {
             for (std::size_t row = first; row < last; ++row) {
-                scalar_ const along = dot(items_, forces_ + row * items_, raw_ + row * items_);
-                scalar_ const pull = scale_ * along * inverse_norms_[row] * inverse_norms_[row];
-                for (std::size_t k = 0; k < width; ++k)
-                    out_.d_embeddings_sum[row * in_.hidden + k] -= pull * in_.embeddings[row * in_.hidden + k];
+                scalar_ *const d_row = out_.d_embeddings_sum + row * in_.hidden;
+                scalar_ pull = 0;
+                for (std::size_t index = rows_.widths.size(); index-- > 0;) {
+                    scalar_ const inverse = inverse_norms_[index * items_ + row];
+                    pull += scale_ * pulls_[index * items_ + row] * inverse * inverse;
+                    for (std::size_t k = rows_.band_start(index); k < rows_.widths[index]; ++k)
+                        d_row[k] -= pull * rows_.row(row)[k];
+                }
             }
         });
+    }
+
+    scalar_ sum_rows() noexcept {
+        scalar_ loss = 0;
+        for (std::size_t index = 0; index < rows_.widths.size(); ++index) {
+            std::size_t const from = index * items_;
+            loss += sum_of(items_, row_losses_ + from);
+            for (std::size_t row = 0; row < items_; ++row) {
+                out_.d_theta_sum[group(row)] += scale_ * row_d_theta_[from + row];
+                if (!bias_cancels(in_.form)) out_.d_bias_sum[group(row)] += scale_ * row_d_bias_[from + row];
+            }
+        }
+        return loss * scale_;
     }
 
     lane_t &lane_;
     contrastive_t<scalar_> const &in_;
     contrastive_gradient_t<scalar_> const &out_;
     std::size_t items_;
+    std::size_t full_[1];
+    scored_rows_t<scalar_> rows_;
+    contrastive_block_t<scalar_> block_;
     real_t<scalar_> scale_ = 0;
-    scalar_ *raw_ = nullptr;           // [items, items], D
-    scalar_ *forces_ = nullptr;        // [items, items], G, then A
-    scalar_ *transposed_ = nullptr;    // [hidden, items]
-    scalar_ *inverse_norms_ = nullptr; // [items], of the current width
-    scalar_ *row_losses_ = nullptr;    // [items]
-    scalar_ *row_d_theta_ = nullptr;   // [items]
-    scalar_ *row_d_bias_ = nullptr;    // [items]
+    scalar_ *pulls_ = nullptr;             // [widths, items], p
+    scalar_ *inverse_norms_ = nullptr;     // [widths, items]
+    row_weights_t *row_weights_ = nullptr; // [items], of anchors, the same at every width
+    scalar_ *row_losses_ = nullptr;        // [widths, items]
+    scalar_ *row_d_theta_ = nullptr;       // [widths, items]
+    scalar_ *row_d_bias_ = nullptr;        // [widths, items]
 };
 
 extern template class contrastive_pass_t<float>; // contrastive.cpp

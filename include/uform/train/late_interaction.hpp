@@ -7,26 +7,27 @@
  *  `pair_loss_row`, whose rows are queries and whose columns are documents. The maximum is hard: a gradient goes to the
  *  token that won, of equals to the first.
  *
- *      per block of queries, in parallel    96 document tokens x the block's, a product of the kit
- *                                           ─▶ maximum and winner per query token ─▶ rows of S ─▶ loss, d loss / d S
- *      per item, in parallel                d_v of its tokens as a query, then as a document: a row per winner
+ *      per block of queries, in parallel    document tokens x the block's, a product of the kit that keeps its columns'
+ *                                           maxima and winners ─▶ rows of S ─▶ loss, d loss / d S
+ *      per item, in parallel                d_v of its tokens as a query, then as a document: `winner_sums_t`
  *
- *  A block is as many queries as fill a panel of the product with tokens. Winners alone outlive a tile: two bytes for
- *  each (query token, document), so memory does not know how long documents are. The kit's `max_products` forgets which
- *  token won and would have every product computed twice. A block's pairs without a force are not scored. Every sum
- *  runs in the order of its index, whatever the threads.
+ *  A block is as many queries as fill a panel of the product with tokens. Winners alone outlive a product: two bytes for
+ *  each (query token, document), so memory does not know how long documents are. A block's pairs without a force are not
+ *  scored. Every sum runs in the order of its index, whatever the threads.
  */
 #pragma once
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include <uform/encoder/kit.hpp>
 #include <uform/train/pair_loss.hpp>
 #include <uform/train/products.hpp>
 #include <uform/train/query_blocks.hpp>
 #include <uform/train/relations.hpp>
+#include <uform/train/winner_sums.hpp>
 #include <uform/utilities/lane.hpp>
 
 namespace uform {
@@ -77,38 +78,25 @@ class late_interaction_pass_t {
         });
         if (lane_.failed()) return 0;
         wide_t const loss = sum_rows();
-        std::size_t const shared = std::min(out_.last_item, in_.relations.items) - out_.first_item;
-        lane_.rows(shared, 1, [this](std::size_t first, std::size_t last, lane_t &worker) noexcept {
-            for (std::size_t item = first; item < last; item += spread_together_k)
-                spread(worker, out_.first_item + item, out_.first_item + std::min(last, item + spread_together_k));
-        });
+        spread();
         return loss;
     }
 
   private:
     using block_t = query_blocks_t::block_t;
     using block_scratch_t = uform::block_scratch_t<kit_>;
-    static constexpr std::size_t tile_rows_k = block_scratch_t::tile_rows_k;
-    static constexpr std::size_t spread_together_k = 8; // items whose gradients are taken in turn, pair by pair
-    static constexpr std::uint32_t absent_k = UINT32_MAX;
 
     bool claim() noexcept {
-        std::size_t const items = in_.relations.items, rows = in_.queries.size();
+        std::size_t const rows = in_.queries.size();
         row_winners_ = lane_.claim<std::size_t>(rows + 1);
-        query_of_ = lane_.claim<std::uint32_t>(items), document_of_ = lane_.claim<std::uint32_t>(items);
         forces_ = lane_.claim<wide_t>(rows * columns_);
         row_losses_ = lane_.claim<wide_t>(rows), row_d_theta_ = lane_.claim<wide_t>(rows);
         row_d_bias_ = lane_.claim<wide_t>(rows), row_anchors_ = lane_.claim<std::uint8_t>(rows);
         query_poisons_ = lane_.claim<wide_t>(rows), document_poisons_ = lane_.claim<wide_t>(columns_);
         if (lane_.failed()) return false;
-        std::fill(query_of_, query_of_ + items, absent_k), std::fill(document_of_, document_of_ + items, absent_k);
         row_winners_[0] = 0;
-        for (std::size_t row = 0; row < rows; ++row) {
-            query_of_[in_.queries[row].item] = std::uint32_t(row);
+        for (std::size_t row = 0; row < rows; ++row)
             row_winners_[row + 1] = row_winners_[row] + in_.queries[row].count * columns_;
-        }
-        for (std::size_t column = 0; column < columns_; ++column)
-            document_of_[in_.documents[column].item] = std::uint32_t(column);
         winners_ = lane_.claim<std::uint16_t>(row_winners_[rows]), blocks_.blocks = lane_.claim<block_t>(rows);
         if (lane_.failed()) return false;
         blocks_.cut(in_.queries);
@@ -143,10 +131,13 @@ class late_interaction_pass_t {
             totals[row - block.first] = weigh_row(row, row - block.first, scratch);
             gathered = std::copy_n(vector(query.first), query.count * in_.width, gathered);
         }
-        scratch.winners.columns = scratch.packed.outputs = block.tokens, scratch.packed.inputs = in_.width;
+        scratch.packed.outputs = block.tokens, scratch.packed.inputs = in_.width;
         kernels_.pack(scratch.gathered, 0, block.tokens, scratch.packed);
         for (std::size_t column = 0; column < columns_; ++column) {
-            if (has_force(block, column, scratch)) find_winners(worker, in_.documents[column], scratch);
+            scored_item_t const &document = in_.documents[column];
+            if (has_force(block, column, scratch))
+                kernels_.winning_products(worker, document.count, vector(document.first), scratch.packed, scratch.best,
+                                          scratch.winners);
             keep_scores(block, column, scratch);
         }
         for (std::size_t row = block.first; row < block.last; ++row)
@@ -178,16 +169,6 @@ class late_interaction_pass_t {
         return false;
     }
 
-    /** Per token of the block the largest product with a document's tokens, and the first of those that reach it. */
-    void find_winners(lane_t &worker, scored_item_t const &document, block_scratch_t const &scratch) const noexcept {
-        start_winners(scratch.winners);
-        for (std::size_t first = 0; first < document.count; first += tile_rows_k) {
-            std::size_t const rows = std::min<std::size_t>(tile_rows_k, document.count - first);
-            kernels_.gemm_wide(worker, rows, vector(document.first + first), scratch.packed, nullptr, scratch.tile);
-            keep_winners(rows, std::uint32_t(first), scratch.tile, scratch.winners);
-        }
-    }
-
     /** Logits of one column, and the winners behind them, counted from the document's first token. */
     void keep_scores(block_t const &block, std::size_t column, block_scratch_t const &scratch) noexcept {
         std::size_t token = 0;
@@ -197,9 +178,9 @@ class late_interaction_pass_t {
             wide_t &logit = scratch.logits[place * columns_ + column];
             logit = in_.bias[group];
             if (!has_force(place, column, scratch)) continue;
-            wide_t const mean = sum_of(count, scratch.winners.best + token) / wide_t(real_t<wide_t>(count));
+            wide_t const mean = sum_of(count, scratch.best + token) / wide_t(real_t<wide_t>(count));
             logit += exp_of(in_.theta[group]) * (mean + query_poisons_[row] + document_poisons_[column]);
-            std::copy_n(scratch.winners.rows + token, count, winners_of(row, column));
+            std::copy_n(scratch.winners + token, count, winners_of(row, column));
         }
     }
 
@@ -240,31 +221,27 @@ class late_interaction_pass_t {
         return anchors;
     }
 
-    /**
-     *  Items' rows of d_v belong to one worker, which takes both of their sides. A few items go together, so that what
-     *  one pair reads is still in the cache for the next; each item's own order knows nothing of that.
-     */
-    void spread(lane_t &worker, std::size_t first, std::size_t last) noexcept {
-        for (std::size_t column = 0; column < columns_; ++column)
-            for (std::size_t item = first; item < last; ++item)
-                if (query_of_[item] != absent_k) spread_pair<true>(worker, query_of_[item], column);
-        for (std::size_t row = 0; row < in_.queries.size(); ++row)
-            for (std::size_t item = first; item < last; ++item)
-                if (document_of_[item] != absent_k) spread_pair<false>(worker, row, document_of_[item]);
-    }
-
-    /** A query's tokens gain the rows that won, in order; or a document's winners gain the query's tokens. */
-    template <bool to_query_>
-    void spread_pair(lane_t &worker, std::size_t row, std::size_t column) noexcept {
-        scored_item_t const &query = in_.queries[row], &document = in_.documents[column];
-        wide_t const force = forces_[row * columns_ + column];
-        if (force == wide_t(0)) return;
-        scored_item_t const &own = to_query_ ? query : document, &other = to_query_ ? document : query;
-        std::uint16_t const *const winners = winners_of(row, column);
-        kernels_.spread_rows_sum(worker, in_.width,
-                                 {query.count, to_query_ ? winners : nullptr, to_query_ ? nullptr : winners,
-                                  force * wide_t(scale_ / real_t<wide_t>(query.count)), vector(other.first),
-                                  out_.d_vectors_sum + (own.first - out_.first_token) * in_.width});
+    /** Items of the share as queries, then as documents: that is the order of an item's own sums. */
+    void spread() noexcept {
+        winner_sums_t<kit_> const sums(kernels_, {in_.queries, in_.documents, row_winners_, winners_, forces_, scale_},
+                                       in_.width, in_.vectors, out_.d_vectors_sum, out_.first_token);
+        auto const shared = [this](std::span<scored_item_t const> items) noexcept {
+            auto const start_of = [items](std::size_t item) noexcept {
+                auto const before = [item](scored_item_t const &scored) noexcept { return scored.item < item; };
+                return std::size_t(std::partition_point(items.begin(), items.end(), before) - items.begin());
+            };
+            return std::pair(start_of(out_.first_item), start_of(out_.last_item));
+        };
+        auto const [query, queries_end] = shared(in_.queries);
+        lane_.rows(queries_end - query, 1,
+                   [&, start = query](std::size_t first, std::size_t last, lane_t &worker) noexcept {
+                       sums.to_queries(worker, start + first, start + last);
+                   });
+        auto const [document, documents_end] = shared(in_.documents);
+        lane_.rows(documents_end - document, 1,
+                   [&, start = document](std::size_t first, std::size_t last, lane_t &worker) noexcept {
+                       sums.to_documents(worker, start + first, start + last);
+                   });
     }
 
     kit_ const &kernels_;
@@ -276,8 +253,6 @@ class late_interaction_pass_t {
     real_t<wide_t> scale_ = 0;
     std::size_t *row_winners_ = nullptr;   // [queries + 1], where each query's winners start
     std::uint16_t *winners_ = nullptr;     // per query: [documents, tokens of the query]
-    std::uint32_t *query_of_ = nullptr;    // [items], or absent_k
-    std::uint32_t *document_of_ = nullptr; // [items], or absent_k
     wide_t *forces_ = nullptr;             // [queries, documents], d loss / d S, unscaled
     wide_t *row_losses_ = nullptr;         // [queries]
     wide_t *row_d_theta_ = nullptr;        // [queries]

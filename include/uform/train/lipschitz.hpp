@@ -7,6 +7,7 @@
  *  over the world's rows, so it does not depend on how many processes there are.
  */
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -38,7 +39,7 @@ bool iterate(std::size_t items, std::size_t hidden, real_ const *z, real_ *direc
     for (; i + 4 <= items; i += 4) { // once through Z, which is what an iteration costs
         real_ along[4];
         real_ const *const row = z + i * hidden;
-        dot_four(hidden, row, hidden, direction, along);
+        dot_four(hidden, row, hidden, direction, 0, along);
         for (std::size_t k = 0; k < hidden; ++k) // in the order of the rows
             gathered[k] = gathered[k] + along[0] * row[k] + along[1] * row[hidden + k] +
                           along[2] * row[2 * hidden + k] + along[3] * row[3 * hidden + k];
@@ -71,19 +72,24 @@ scalar_ lipschitz(lane_t &lane, lipschitz_t<scalar_> const &in, scalar_ *d_embed
     std::size_t const items = in.items, hidden = in.hidden;
     scratch_scope_t scope(lane);
     scalar_ *const z = lane.claim<scalar_>(items * hidden), *const norms = lane.claim<scalar_>(items);
+    scalar_ *const scores = lane.claim<scalar_>(items); // z_i . v
     real *const direction = lane.claim<real>(hidden), *const gathered = lane.claim<real>(hidden);
     if (lane.failed()) return 0;
     normalize_rows_to(items, hidden, hidden, in.embeddings, z, norms);
     real const *const rows = power::real_rows(lane, items * hidden, z);
     if (lane.failed()) return 0;
     keyed_t const keyed(in.seed, streams::lipschitz_k, in.step);
-    for (std::size_t k = 0; k < hidden; ++k) direction[k] = real(keyed.normal(k));
+    for (std::size_t k = 0; k < hidden; k += 4) { // which come together, and cost as much as an iteration one by one
+        auto const normals = keyed.normals(k / 4);
+        for (std::size_t i = k; i < std::min(hidden, k + 4); ++i) direction[i] = real(normals[i - k]);
+    }
     for (std::size_t i = 0; i < in.iterations; ++i)
         if (!power::iterate(items, hidden, rows, direction, gathered)) return 0;
 
+    dot_rows(items, hidden, z, hidden, direction, 0, scores);
     scalar_ loss = 0;
     for (std::size_t i = 0; i < items; ++i) {
-        scalar_ const score = dot(hidden, z + i * hidden, direction);
+        scalar_ const score = scores[i];
         loss += score * score;
         // d_z is 2 weight score v, and along z it is 2 weight score^2: `normalize_row_backward` without its product.
         scalar_ const push = real(2 * in.weight) * score * norms[i];

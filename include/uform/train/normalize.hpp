@@ -61,10 +61,11 @@ scalar_ inverse_norm_of(std::size_t columns, scalar_ const *x) noexcept {
 template <typename scalar_>
 void normalize_rows_to(std::size_t rows, std::size_t columns, std::size_t stride, scalar_ const *x, scalar_ *y,
                        scalar_ *inverse_norm) noexcept {
+    dot_rows(rows, columns, x, stride, x, stride, inverse_norm);
     for (std::size_t row = 0; row < rows; ++row) {
-        inverse_norm[row] = inverse_norm_of(columns, x + row * stride);
-        for (std::size_t column = 0; column < columns; ++column)
-            y[row * columns + column] = x[row * stride + column] * inverse_norm[row];
+        scalar_ const *const from = x + row * stride;
+        scalar_ const inverse = inverse_norm[row] = inverse_norm_of(columns, from, inverse_norm[row]);
+        for (std::size_t column = 0; column < columns; ++column) y[row * columns + column] = from[column] * inverse;
     }
 }
 

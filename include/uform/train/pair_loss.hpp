@@ -11,6 +11,7 @@
  *  Ranked and softmax see differences of logits alone: the derivatives of a row sum to zero, so a bias cancels.
  */
 #pragma once
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -57,14 +58,26 @@ scalar_ sigmoid_row(pair_row_t<scalar_> const &row, real_t<scalar_> attract_scal
     return sum_of(row.count, row.terms);
 }
 
+/** Calls `body(p)` for the columns that attract, in order. They are few, so sixteen without any are passed at once. */
+template <typename body_>
+[[gnu::always_inline]] inline void each_attracted(std::size_t count, float const *attract, body_ const &body) noexcept {
+    constexpr std::size_t together_k = 16;
+    for (std::size_t start = 0; start < count; start += together_k) {
+        std::uint32_t bits = 0;
+        std::size_t const end = start + together_k < count ? start + together_k : count;
+        for (std::size_t p = start; p < end; ++p) bits |= std::bit_cast<std::uint32_t>(attract[p]);
+        for (std::size_t p = start; bits && p < end; ++p)
+            if (attract[p] > 0) body(p);
+    }
+}
+
 template <typename scalar_>
 scalar_ ranked_row(pair_row_t<scalar_> const &row) noexcept {
     for (std::size_t j = 0; j < row.count; ++j) row.d_logits[j] = 0;
     if (!(row.total.attract > 0 && row.total.repel > 0)) return 0;
     scalar_ loss = 0;
     double const scale = 1 / (row.total.attract * row.total.repel);
-    for (std::size_t p = 0; p < row.count; ++p) {
-        if (!(row.attract[p] > 0)) continue;
+    each_attracted(row.count, row.attract, [&](std::size_t p) noexcept {
         auto const share = real_t<scalar_>(row.attract[p] * scale);
         scalar_ const positive = row.logits[p];
         scalar_ *const values = row.terms, *const slopes = row.terms + row.count;
@@ -73,44 +86,43 @@ scalar_ ranked_row(pair_row_t<scalar_> const &row) noexcept {
             float const repel = row.repel[n];
             scalar_ const zero = 0, difference = row.logits[n] - positive;
             scalar_ const weight = scalar_(share * real_t<scalar_>(repel));
-            soft_t<scalar_> const force = soft(repel > 0 ? difference : zero);
+            soft_t<scalar_> const force = soft(select(repel > 0, difference, zero));
             values[n] = weight * force.value, slopes[n] = weight * force.slope;
             row.d_logits[n] += slopes[n];
         }
         row.d_logits[p] -= sum_of(row.count, slopes);
         loss += sum_of(row.count, values);
-    }
+    });
     return loss;
 }
 
 template <typename scalar_>
 scalar_ softmax_row(pair_row_t<scalar_> const &row) noexcept {
-    for (std::size_t j = 0; j < row.count; ++j) row.d_logits[j] = 0;
-    if (!(row.total.attract > 0 && row.total.repel > 0)) return 0;
+    if (!(row.total.attract > 0 && row.total.repel > 0)) {
+        for (std::size_t j = 0; j < row.count; ++j) row.d_logits[j] = 0;
+        return 0;
+    }
     // Only those that repel: an attracted logit may be so much higher that the others' exponentials vanish.
-    scalar_ const lowest = -std::numeric_limits<real_t<scalar_>>::infinity(), zero = 0;
-    for (std::size_t n = 0; n < row.count; ++n) {
-        scalar_ const logit = row.logits[n];
-        row.terms[n] = row.repel[n] > 0 ? logit : lowest;
-    }
+    scalar_ const lowest = -std::numeric_limits<real_t<scalar_>>::infinity();
+    for (std::size_t n = 0; n < row.count; ++n) row.terms[n] = select(row.repel[n] > 0, row.logits[n], lowest);
     real_t<scalar_> const highest = highest_of(row.count, row.terms);
-    for (std::size_t n = 0; n < row.count; ++n) {
-        float const repel = row.repel[n];
-        scalar_ const shifted = row.logits[n] - highest;
-        row.terms[n] = scalar_(repel) * exponential(repel > 0 ? shifted : zero);
-    }
+    for (std::size_t n = 0; n < row.count; ++n)
+        row.terms[n] = scalar_(row.repel[n]) * exponential(row.terms[n] - highest);
     scalar_ const sum = sum_of(row.count, row.terms);
     scalar_ const negatives = highest + log_of(sum); // log of sum_n w_n exp(z_n)
     scalar_ loss = 0, pushed = 0;
-    for (std::size_t p = 0; p < row.count; ++p) {
-        if (!(row.attract[p] > 0)) continue;
+    std::size_t first = row.count, last = 0; // that attract
+    each_attracted(row.count, row.attract, [&](std::size_t p) noexcept {
         scalar_ const share = scalar_(real_t<scalar_>(row.attract[p] / row.total.attract));
         soft_t<scalar_> const force = soft(negatives - row.logits[p]);
         loss += share * force.value, pushed += share * force.slope;
-        row.d_logits[p] -= share * force.slope;
-    }
+        row.terms[row.count + p] = share * force.slope;
+        first = first < p ? first : p, last = p + 1;
+    });
     scalar_ const spread = pushed / sum;
-    for (std::size_t n = 0; n < row.count; ++n) row.d_logits[n] += spread * row.terms[n];
+    for (std::size_t n = 0; n < row.count; ++n) row.d_logits[n] = spread * row.terms[n];
+    for (std::size_t p = first; p < last; ++p)
+        if (row.attract[p] > 0) row.d_logits[p] -= row.terms[row.count + p];
     return loss;
 }
 

@@ -130,22 +130,39 @@ scalar_ dot(std::size_t count, scalar_ const *x, other_ const *y) noexcept {
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-/** Four rows' inner products with one, each as `dot` takes it: together they hide each other's latency. */
+/**
+ *  Four rows' inner products with four others, or with one where `y_stride` is zero, each as `dot` takes it: together they
+ *  hide each other's latency.
+ */
 template <typename scalar_, typename other_>
-void dot_four(std::size_t count, scalar_ const *x, std::size_t stride, other_ const *y, scalar_ *products) noexcept {
+void dot_four(std::size_t count, scalar_ const *x, std::size_t stride, other_ const *y, std::size_t y_stride,
+              scalar_ *products) noexcept {
     constexpr std::size_t chains_k = 8, rows_k = 4;
-    scalar_ sums[rows_k][chains_k] = {};
+    scalar_ sums[rows_k][chains_k];
+    for (std::size_t row = 0; row < rows_k; ++row)
+        for (std::size_t chain = 0; chain < chains_k; ++chain) sums[row][chain] = 0;
     std::size_t i = 0;
     for (; i + chains_k <= count; i += chains_k)
         for (std::size_t row = 0; row < rows_k; ++row)
             for (std::size_t chain = 0; chain < chains_k; ++chain)
-                sums[row][chain] += x[row * stride + i + chain] * y[i + chain];
+                sums[row][chain] += x[row * stride + i + chain] * y[row * y_stride + i + chain];
     for (; i < count; ++i)
-        for (std::size_t row = 0; row < rows_k; ++row) sums[row][i % chains_k] += x[row * stride + i] * y[i];
+        for (std::size_t row = 0; row < rows_k; ++row)
+            sums[row][i % chains_k] += x[row * stride + i] * y[row * y_stride + i];
     for (std::size_t row = 0; row < rows_k; ++row) {
         scalar_ const *const s = sums[row];
         products[row] = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
     }
+}
+
+/** Rows' inner products, four rows at a time: products[row] = dot of row `row` of x with that of y, or with y. */
+template <typename scalar_, typename other_>
+void dot_rows(std::size_t rows, std::size_t count, scalar_ const *x, std::size_t stride, other_ const *y,
+              std::size_t y_stride, scalar_ *products) noexcept {
+    std::size_t const fours = rows / 4 * 4;
+    for (std::size_t row = 0; row < fours; row += 4)
+        dot_four(count, x + row * stride, stride, y + row * y_stride, y_stride, products + row);
+    for (std::size_t row = fours; row < rows; ++row) products[row] = dot(count, x + row * stride, y + row * y_stride);
 }
 
 } // namespace uform

@@ -9,7 +9,6 @@
 #include <span>
 
 #include <uform/encoder/kit.hpp>
-#include <uform/train/winners.hpp>
 #include <uform/utilities/lane.hpp>
 
 namespace uform {
@@ -48,15 +47,14 @@ struct query_blocks_t {
 /** What a worker needs for one block. */
 template <typename kit_>
 struct block_scratch_t {
-    static constexpr std::size_t tile_rows_k = 96; // of whole tiles of six; with a panel of sums 24 KiB
     using wide_t = typename kit_::wide_t;
     using stored_t = narrow_t<wide_t>;
 
     float *attract_row = nullptr, *repel_row = nullptr; // [items]
     float *attract = nullptr, *repel = nullptr;         // [queries of the block, documents]
     wide_t *logits = nullptr, *terms = nullptr;         // [queries of the block, documents], [2 documents]
-    wide_t *tile = nullptr;                             // [tile_rows_k, tokens]
-    winners_t<wide_t> winners;                          // a column per token
+    wide_t *best = nullptr;                             // [tokens], of one document's products
+    std::uint16_t *winners = nullptr;                   // [tokens], which of its tokens they are with
     stored_t *gathered = nullptr;                       // [tokens, width]
     packed_t packed;                                    // the same as a right operand
 
@@ -68,9 +66,7 @@ struct block_scratch_t {
         attract_row = worker.claim<float>(sizes.items), repel_row = worker.claim<float>(sizes.items);
         attract = worker.claim<float>(cells), repel = worker.claim<float>(cells);
         logits = worker.claim<wide_t>(cells), terms = worker.claim<wide_t>(2 * sizes.documents);
-        tile = worker.claim<wide_t>(tile_rows_k * tokens);
-        winners.best = worker.claim<wide_t>(tokens), winners.rows = worker.claim<std::uint32_t>(tokens);
-        winners.groups = worker.claim<std::uint32_t>(tokens);
+        best = worker.claim<wide_t>(tokens), winners = worker.claim<std::uint16_t>(tokens);
         gathered = worker.claim<stored_t>(tokens * sizes.width);
         packed.data = worker.claim<std::byte>(kit.pack_bytes(tokens, sizes.width, uform_scalar_bf16_k));
         return !worker.failed();

@@ -50,9 +50,19 @@ struct row_weights_t {
     double repel = 0;
 };
 
+/** In eight interleaved chains, as `sum_of` takes its own. */
+inline double weight_of(std::size_t count, float const *weights) noexcept {
+    constexpr std::size_t chains_k = 8;
+    double sums[chains_k] = {};
+    std::size_t i = 0;
+    for (; i + chains_k <= count; i += chains_k)
+        for (std::size_t chain = 0; chain < chains_k; ++chain) sums[chain] += weights[i + chain];
+    for (; i < count; ++i) sums[i % chains_k] += weights[i];
+    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
 /** Fills one row: `attract[column]` and `repel[column]`, both [items], zero where a pair has no such force. */
-inline row_weights_t relation_row(relations_t const &relations, std::size_t anchor, float *attract,
-                                  float *repel) noexcept {
+inline void relation_row(relations_t const &relations, std::size_t anchor, float *attract, float *repel) noexcept {
     for (std::size_t column = 0; column < relations.items; ++column)
         attract[column] = 0, repel[column] = relations.ambient;
     // Later writes win, so the sets go in the reverse of the order in which a pair asks them.
@@ -65,11 +75,6 @@ inline row_weights_t relation_row(relations_t const &relations, std::size_t anch
     for (std::size_t edge = relations.ignore.first(anchor); edge < relations.ignore.last(anchor); ++edge)
         attract[relations.ignore.ids[edge]] = 0, repel[relations.ignore.ids[edge]] = 0;
     attract[anchor] = 0, repel[anchor] = 0;
-
-    row_weights_t total;
-    for (std::size_t column = 0; column < relations.items; ++column)
-        total.attract += attract[column], total.repel += repel[column];
-    return total;
 }
 
 /** Whether a row has attract weight left once its ignored pairs and itself are out: both runs ascend, so they merge. */

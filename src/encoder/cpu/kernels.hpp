@@ -41,13 +41,14 @@ inline kit_table_t table_from(kit_table_t table, char const *name) {
     table.silu_backward = silu_backward;
     table.gather_bytes = gather_bytes;
     table.scatter_bytes_sum = scatter_bytes_sum;
-    table.spread_rows_sum = spread_rows_sum;
+    table.gather_rows_sum = gather_rows_sum;
     table.pool = pool;
     table.pool_backward = pool_backward;
     table.normalize_rows = normalize_rows;
     table.pack_wide = pack_wide;
     table.max_products = max_products;
     table.max_products_wide = max_products_wide;
+    table.winning_products = winning_products;
     table.choices_softmax = choices_softmax;
     table.cast_rows = cast_rows;
     table.widen_f16 = widen_f16;

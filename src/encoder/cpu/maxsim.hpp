@@ -5,6 +5,7 @@
  *  The query is the packed right operand, document rows are read where they lie, and a tile's sums leave its registers
  *  into 64 running maxima, so no table of token pairs exists. A maximum forgets NaN and takes -infinity for smaller than
  *  all, so beside it runs the sum of products times zero: zero while all are finite, NaN from the first that is not.
+ *  For training the row that won goes along, and callers look for what is not finite: its sums are the product's own.
  *  Floats walk the same tile one depth at a time; that is half as many operations an instruction as BFloat16 pairs have.
  */
 #pragma once
@@ -72,6 +73,46 @@ void max_products(lane_t &lane, std::size_t rows, std::size_t stride, bf16_t con
 void max_products_wide(lane_t &lane, std::size_t rows, std::size_t stride, float const *a, packed_t query,
                        float *largest) noexcept {
     max_products_of(lane, rows, stride, a, query, largest);
+}
+
+/** Running maxima and, as floats, the rows that reached them first: sums come row by row, whatever the multiplier. */
+struct winner_sink_t {
+    static constexpr bool continues_k = false;
+    float *largest, *winners; // [64] each
+    std::size_t first;        // what row zero is counted as
+
+    winner_sink_t from(std::size_t row, std::size_t column) const {
+        return {largest + column, winners + column, first + row};
+    }
+    f32x_t start(std::size_t, std::size_t) const { return zero(); }
+    void finish(std::size_t row, std::size_t column, f32x_t sum) const {
+        f32x_t const top = load(largest + column), winner = load(winners + column);
+        store(largest + column, where_greater(sum, top, sum, top));
+        store(winners + column, where_greater(sum, top, broadcast(float(first + row)), winner));
+    }
+};
+
+void winning_products(lane_t &lane, std::size_t rows, bf16_t const *a, packed_t query, float *largest,
+                      std::uint16_t *winners) noexcept {
+    std::size_t const width = query.inputs, pairs = divide_up(width, 2);
+    std::size_t const step = least(rows, block_rows(width, lane.cache_bytes()));
+    alignas(64) float tops[panel_columns_k], places[panel_columns_k];
+    scratch_scope_t scope(lane);
+    multiplier_t<left_rows_t> multiplier;
+    bf16_t *const staged = width % 2 ? claim<bf16_t>(lane, step * (width + 1)) : nullptr;
+    if ((width % 2 && !staged) || !multiplier.prepare(lane, step, pairs)) return;
+    bf16_t const *panel = static_cast<bf16_t const *>(query.data);
+    for (std::size_t token = 0; token < query.outputs; token += panel_columns_k, panel += panel_elements(width)) {
+        for (std::size_t i = 0; i < panel_columns_k; ++i) tops[i] = -__builtin_inff(), places[i] = 0;
+        for (std::size_t first = 0; first < rows; first += step) {
+            std::size_t const count = least(rows - first, step);
+            left_rows_t const left = document_rows(a + first * width, count, width, width, staged);
+            multiplier.meet(count, left, pairs);
+            multiplier.multiply(count, left, panel, pairs, winner_sink_t {tops, places, first});
+        }
+        for (std::size_t i = 0; i < least(query.outputs - token, panel_columns_k); ++i)
+            largest[token + i] = tops[i], winners[token + i] = std::uint16_t(places[i]);
+    }
 }
 
 /** panel(d, c) = source[c, d]; a query is short, so columns are moved one value at a time. */

@@ -35,17 +35,6 @@ struct add_step_t {
     }
 };
 
-struct add_scaled_step_t {
-    bf16_t const *x;
-    float *y_sum;
-    f32x_t factor_f32x;
-
-    template <typename span_>
-    void operator()(std::size_t i, span_ span) const {
-        store(y_sum + i, multiply_add(load_narrow(x + i, span), factor_f32x, load(y_sum + i, span)), span);
-    }
-};
-
 struct widen_f16_step_t {
     std::uint16_t const *x;
     float *y;
@@ -97,15 +86,31 @@ void scatter_bytes_sum(lane_t &lane, std::size_t tokens, std::size_t hidden, std
     });
 }
 
-/** Rows may be added to one row, so threads share out columns here too. */
-void spread_rows_sum(lane_t &lane, std::size_t columns, spread_rows_t<float> const &io) noexcept {
-    lane.rows(columns, 4 * lanes_k, [=](std::size_t first, std::size_t last, lane_t &) {
-        f32x_t const factor_f32x = broadcast(io.factor);
-        for (std::size_t row = 0; row < io.count; ++row) {
-            std::size_t const from = io.from ? io.from[row] : row, to = io.to ? io.to[row] : row;
-            each_vector(last - first, add_scaled_step_t {io.x + from * columns + first, io.y_sum + to * columns + first,
-                                                         factor_f32x});
-        }
+/** Some vectors of the sum, in registers while the rows pass. */
+template <std::size_t vectors_, typename span_>
+void gather_columns_sum(gather_rows_t<float> const &io, std::size_t columns, std::size_t first, span_ span) {
+    f32x_t sums_f32x[vectors_];
+#pragma GCC unroll 8
+    for (std::size_t vector = 0; vector < vectors_; ++vector)
+        sums_f32x[vector] = load(io.y_sum + first + vector * lanes_k, span);
+    for (std::size_t i = 0; i < io.count; ++i) {
+        bf16_t const *const x = io.x + io.rows[i] * columns + first;
+        f32x_t const factor_f32x = broadcast(io.factors[i]);
+#pragma GCC unroll 8
+        for (std::size_t vector = 0; vector < vectors_; ++vector)
+            sums_f32x[vector] = multiply_add(load_narrow(x + vector * lanes_k, span), factor_f32x, sums_f32x[vector]);
+    }
+#pragma GCC unroll 8
+    for (std::size_t vector = 0; vector < vectors_; ++vector)
+        store(io.y_sum + first + vector * lanes_k, sums_f32x[vector], span);
+}
+
+/** Eight vectors at once: with fewer, a row would wait for the sums of the one before it. */
+void gather_rows_sum(lane_t &lane, std::size_t columns, gather_rows_t<float> const &io) noexcept {
+    lane.rows(columns, 8 * lanes_k, [=](std::size_t first, std::size_t last, lane_t &) {
+        for (; first + 8 * lanes_k <= last; first += 8 * lanes_k) gather_columns_sum<8>(io, columns, first, whole_t {});
+        for (; first + lanes_k <= last; first += lanes_k) gather_columns_sum<1>(io, columns, first, whole_t {});
+        if (first < last) gather_columns_sum<1>(io, columns, first, part_t {last - first});
     });
 }
 
