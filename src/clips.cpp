@@ -163,19 +163,23 @@ class tube_writer_t {
 
 } // namespace
 
-failure_t clips_t::measure(executor_t &executor) noexcept {
+failure_t clips_t::measure(uform_progress_t handler, executor_t &executor) noexcept {
     lane_t &shared = executor.wide_lane();
     grids_ = shared.claim<token_grid_t>(files_.size() + 1), frames_ = shared.claim<std::size_t>(files_.size() + 1);
     if (!grids_ || !frames_) return out_of_memory();
+    progress_t progress(handler, files_.size());
     return executor.deal(files_.size(), [&](std::size_t item, lane_t &lane) {
-        failure_t failure = measure_clip(item, lane, shared.scratch);
-        if (failure) failure.item = item, lane.fail(failure);
+        failure_t failure = measure_clip(item, progress, lane, shared.scratch);
+        if (failure)
+            failure.item = item, lane.fail(failure); // where the handler stopped it, the lane has failed of that
     });
 }
 
-failure_t clips_t::measure_clip(std::size_t item, lane_t &lane, scratch_t &scratch) noexcept {
+failure_t clips_t::measure_clip(std::size_t item, progress_t &progress, lane_t &lane, scratch_t &scratch) noexcept {
     clip_counter_t counter(entry_, lane);
-    if (failure_t const failure = decode_clip(files_[item], limits_, clip_pass_t::count_k, counter.sink()))
+    asker_t asker(progress, lane);
+    if (failure_t const failure =
+            decode_clip({files_[item], limits_, asker.stop()}, clip_pass_t::count_k, counter.sink()))
         return failure;
     if (!counter.times) return out_of_memory();
     lock_.lock();
@@ -187,9 +191,9 @@ failure_t clips_t::measure_clip(std::size_t item, lane_t &lane, scratch_t &scrat
     return {};
 }
 
-failure_t clips_t::fill(std::size_t item, std::size_t tokens, bf16_t *tubes) const noexcept {
+failure_t clips_t::fill(std::size_t item, std::size_t tokens, bf16_t *tubes, stop_t stop) const noexcept {
     tube_writer_t writer(entry_, grids_[item], frames_[item], tokens, tubes);
-    if (failure_t const failure = decode_clip(files_[item], limits_, clip_pass_t::rows_k, writer.sink()))
+    if (failure_t const failure = decode_clip({files_[item], limits_, stop}, clip_pass_t::rows_k, writer.sink()))
         return failure;
     return writer.end();
 }

@@ -11,6 +11,7 @@
 #include <uform/media/video.hpp>
 #include <uform/utilities/arguments.hpp>
 #include <uform/utilities/hold.hpp>
+#include <uform/utilities/progress.hpp>
 
 namespace uform {
 
@@ -26,21 +27,22 @@ class clips_t {
     clips_t(video_entry_t entry, tape_t<unsigned char> files, uform_limits_t const &limits) noexcept
         : entry_(entry), files_(files), limits_(limits) {}
 
-    /** Counts frames over the executor's threads; a failure names its item. Grids stay in the call's scratch. */
-    failure_t measure(executor_t &executor) noexcept;
+    /** Counts frames over the executor's threads; a failure names its item, unless the handler stopped it. Grids stay in
+     *  the call's scratch. */
+    failure_t measure(uform_progress_t handler, executor_t &executor) noexcept;
     token_grid_t const *grids() const noexcept { return grids_; }
 
     /** Decodes, resamples and cuts into tubes. */
-    failure_t fill(std::size_t item, std::size_t tokens, bf16_t *tubes) const noexcept;
+    failure_t fill(std::size_t item, std::size_t tokens, bf16_t *tubes, stop_t stop = {}) const noexcept;
     token_source_t source() noexcept {
-        return {[](void *self, std::size_t item, std::size_t tokens, bf16_t *tubes) noexcept {
-                    return static_cast<clips_t const *>(self)->fill(item, tokens, tubes);
+        return {[](void *self, std::size_t item, std::size_t tokens, bf16_t *tubes, stop_t stop) noexcept {
+                    return static_cast<clips_t const *>(self)->fill(item, tokens, tubes, stop);
                 },
                 this};
     }
 
   private:
-    failure_t measure_clip(std::size_t item, lane_t &lane, scratch_t &scratch) noexcept;
+    failure_t measure_clip(std::size_t item, progress_t &progress, lane_t &lane, scratch_t &scratch) noexcept;
 };
 
 } // namespace uform

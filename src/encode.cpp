@@ -103,7 +103,7 @@ failure_t check_video_encode(uform_video_encode_t const &call) noexcept {
 }
 failure_t video_encode(uform_video_encode_t const &call, executor_t &executor) noexcept {
     clips_t clips(call.model->model.options.video, tape_t<unsigned char>(call.files, call.count), call.limits);
-    if (failure_t const failure = clips.measure(executor)) return failure;
+    if (failure_t const failure = clips.measure(call.progress, executor)) return failure;
     return encode_measured(call, medium_t::video_k, clips, executor);
 }
 

@@ -94,18 +94,25 @@ failure_t pictures_t::measure_pixels(std::size_t const *heights, std::size_t con
     return {};
 }
 
-failure_t pictures_t::fill(std::size_t item, std::size_t tokens, bf16_t *patches) const noexcept {
+failure_t pictures_t::fill(std::size_t item, std::size_t tokens, bf16_t *patches, stop_t stop) const noexcept {
     image_header_t const &header = headers_[item];
     patch_writer_t writer(entry_, header, grids_[item], tokens, patches);
     std::size_t const reduction = are_files_ && can_reduce(header.format) ? writer.reduce() : 1;
     if (!writer.start()) return out_of_memory();
+    struct taker_t {
+        patch_writer_t &writer;
+        stop_t stop;
+    } taker {writer, stop};
     row_sink_t const sink {[](void *self, std::uint8_t const *row) noexcept {
-                               static_cast<patch_writer_t *>(self)->take(row);
-                               return true;
+                               taker_t &taker = *static_cast<taker_t *>(self);
+                               taker.writer.take(row);
+                               return !taker.stop();
                            },
-                           &writer};
+                           &taker};
     if (are_files_) return decode_image(items_[item], header, reduction, sink);
-    for (std::size_t row = 0; row < header.height; ++row) sink(items_[item].data() + row * header.width * 3);
+    for (std::size_t row = 0; row < header.height; ++row)
+        if (!sink(items_[item].data() + row * header.width * 3))
+            return fail(uform_status_cancelled_k, "decoding was stopped");
     return {};
 }
 

@@ -29,10 +29,10 @@ class pictures_t {
     token_grid_t const *grids() const noexcept { return grids_; }
 
     /** Decodes, resamples and cuts into patches. */
-    failure_t fill(std::size_t item, std::size_t tokens, bf16_t *patches) const noexcept;
+    failure_t fill(std::size_t item, std::size_t tokens, bf16_t *patches, stop_t stop = {}) const noexcept;
     token_source_t source() noexcept {
-        return {[](void *self, std::size_t item, std::size_t tokens, bf16_t *patches) noexcept {
-                    return static_cast<pictures_t const *>(self)->fill(item, tokens, patches);
+        return {[](void *self, std::size_t item, std::size_t tokens, bf16_t *patches, stop_t stop) noexcept {
+                    return static_cast<pictures_t const *>(self)->fill(item, tokens, patches, stop);
                 },
                 this};
     }

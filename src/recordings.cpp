@@ -57,11 +57,11 @@ void recordings_t::keep(std::size_t item, bf16_t const *values, std::size_t coun
 }
 
 failure_t recordings_t::measure(std::size_t item, progress_t &progress, lane_t &lane) noexcept {
-    float *const samples = lane.claim<float>(most_samples());
-    bf16_t *const values = lane.claim<bf16_t>(most_samples());
-    if (lane.failed()) return lane.failure();
-    recording_t recording {files_[item], limits_, entry_.sample_rate, {}};
-    recording.stop = {[](void *self) noexcept { return static_cast<progress_t *>(self)->stopped(); }, &progress};
+    float *const samples = lane.scratch.claim<float>(most_samples());
+    bf16_t *const values = lane.scratch.claim<bf16_t>(most_samples());
+    if (!samples || !values) return out_of_memory();
+    asker_t asker(progress, lane);
+    recording_t const recording {files_[item], limits_, entry_.sample_rate, asker.stop()};
     sound_t sound;
     failure_t failure = decode_audio(recording, {samples, most_samples()}, sound);
     if (!failure) failure = narrow({samples, sound.samples}, values);
@@ -70,19 +70,20 @@ failure_t recordings_t::measure(std::size_t item, progress_t &progress, lane_t &
     grids_[item] = grid_of(sound.samples, sound.has_more);
     keep(item, values, sound.samples);
     progress.advance(0, lane);
-    return lane.failure();
+    return {};
 }
 
 failure_t recordings_t::measure_files(tape_t<unsigned char> files, uform_limits_t const &limits,
                                       uform_progress_t handler, executor_t &executor) noexcept {
     files_ = files, limits_ = limits;
-    if (!claim(executor) || !claim_room(executor)) return out_of_memory();
+    if (!claim(executor)) return out_of_memory();
+    if (count_ == 0) return {}; // of a model without an entry too, whose chunks have no samples
+    if (!claim_room(executor)) return out_of_memory();
     progress_t progress(handler, count_);
     return executor.deal(count_, [&](std::size_t item, lane_t &lane) {
         failure_t failure = measure(item, progress, lane);
-        if (!failure) return;
-        if (failure.status != uform_status_cancelled_k) failure.item = item;
-        lane.clear(), lane.fail(failure);
+        if (failure)
+            failure.item = item, lane.fail(failure); // where the handler stopped it, the lane has failed of that
     });
 }
 
@@ -97,7 +98,7 @@ failure_t recordings_t::measure_samples(tape_t<float> samples, std::size_t sampl
     return {};
 }
 
-failure_t recordings_t::fill(std::size_t item, std::size_t tokens, bf16_t *values) const noexcept {
+failure_t recordings_t::fill(std::size_t item, std::size_t tokens, bf16_t *values, stop_t stop) const noexcept {
     std::size_t const room = tokens * entry_.chunk_samples, count = std::min(lengths_[item], room);
     std::fill(values + count, values + room, bf16_t {});
     if (kept_[item]) return std::copy_n(kept_[item], count, values), failure_t {};
@@ -108,7 +109,7 @@ failure_t recordings_t::fill(std::size_t item, std::size_t tokens, bf16_t *value
     if (!samples.resize(most_samples())) return out_of_memory();
     failure_t failure = sample_rate_
                             ? convert_rate(given, sample_rate_, entry_.sample_rate, samples.span(), sound)
-                            : decode_audio({files_[item], limits_, entry_.sample_rate, {}}, samples.span(), sound);
+                            : decode_audio({files_[item], limits_, entry_.sample_rate, stop}, samples.span(), sound);
     if (!failure && sound.samples != lengths_[item])
         failure = fail(uform_status_internal_k, "a recording decodes differently each time");
     return failure ? failure : narrow(samples.span().first(count), values);

@@ -33,17 +33,18 @@ class recordings_t {
   public:
     recordings_t(audio_entry_t entry, std::size_t count) noexcept : entry_(entry), count_(count) {}
 
-    /** Decodes all files over the executor's threads; a failure names its item. Grids stay in the call's scratch. */
+    /** Decodes all files over the executor's threads; a failure names its item, unless the handler stopped it. Grids
+     *  stay in the call's scratch. */
     failure_t measure_files(tape_t<unsigned char> files, uform_limits_t const &limits, uform_progress_t handler,
                             executor_t &executor) noexcept;
     failure_t measure_samples(tape_t<float> samples, std::size_t sample_rate, executor_t &executor) noexcept;
     token_grid_t const *grids() const noexcept { return grids_; }
 
     /** The first tokens [tokens, chunk samples] of an item, the last of them filled up with zeros. */
-    failure_t fill(std::size_t item, std::size_t tokens, bf16_t *values) const noexcept;
+    failure_t fill(std::size_t item, std::size_t tokens, bf16_t *values, stop_t stop = {}) const noexcept;
     token_source_t source() noexcept {
-        return {[](void *self, std::size_t item, std::size_t tokens, bf16_t *values) noexcept {
-                    return static_cast<recordings_t const *>(self)->fill(item, tokens, values);
+        return {[](void *self, std::size_t item, std::size_t tokens, bf16_t *values, stop_t stop) noexcept {
+                    return static_cast<recordings_t const *>(self)->fill(item, tokens, values, stop);
                 },
                 this};
     }

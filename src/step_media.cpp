@@ -58,22 +58,22 @@ failure_t step_media_t::measure(uform_trainer_step_t const &call, model_options_
     clips_.emplace(model.video, files_of(medium_t::video_k), call.limits);
     recordings_.emplace(model.audio, recordings.size());
     failure_t failure = place(medium_t::image_k, *pictures_, pictures_->measure_files(call.limits, executor));
-    if (!failure) failure = place(medium_t::video_k, *clips_, clips_->measure(executor));
-    if (!failure && recordings.size())
+    if (!failure) failure = place(medium_t::video_k, *clips_, clips_->measure({}, executor));
+    if (!failure)
         failure = place(medium_t::audio_k, *recordings_,
                         recordings_->measure_files(recordings, call.limits, {}, executor));
     if (failure) return failure;
     items.modalities = {modalities_, call.count}, items.grids = {grids_, call.count};
-    items.source = {[](void *self, std::size_t item, std::size_t tokens, bf16_t *values) noexcept {
-                        return static_cast<step_media_t const *>(self)->fill(item, tokens, values);
+    items.source = {[](void *self, std::size_t item, std::size_t tokens, bf16_t *values, stop_t stop) noexcept {
+                        return static_cast<step_media_t const *>(self)->fill(item, tokens, values, stop);
                     },
                     this};
     return {};
 }
 
-failure_t step_media_t::fill(std::size_t item, std::size_t tokens, bf16_t *values) const noexcept {
+failure_t step_media_t::fill(std::size_t item, std::size_t tokens, bf16_t *values, stop_t stop) const noexcept {
     token_source_t const &source = sources_[modalities_[item] - uform_modality_image_k];
-    return source.fill(source.self, places_[item], tokens, values);
+    return source.fill(source.self, places_[item], tokens, values, stop);
 }
 
 } // namespace uform

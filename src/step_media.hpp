@@ -38,7 +38,7 @@ class step_media_t {
     /** Takes over what measuring a medium's files told, or the failure of one of them. */
     template <typename files_>
     [[nodiscard]] failure_t place(medium_t medium, files_ &files, failure_t failure) noexcept;
-    failure_t fill(std::size_t item, std::size_t tokens, bf16_t *values) const noexcept;
+    failure_t fill(std::size_t item, std::size_t tokens, bf16_t *values, stop_t stop) const noexcept;
 };
 
 /** Whether a step has an item that is not text. */

@@ -5,6 +5,8 @@
  */
 #include "recording_fixture.hpp"
 
+#include <limits>
+
 #include <uform/media/audio.hpp>
 
 extern "C" {
@@ -118,10 +120,28 @@ TEST(audio, joined_files_are_no_damaged_ones) {
     EXPECT_GE(inside.samples.size(), 960u);
 }
 
+/** Of two pages of sound the first or the last: FFmpeg plays the other. */
 TEST(audio, a_damaged_page_is_no_gap) {
-    std::string file = corpus_file("opus.opus");
-    file[file.size() - 9] ^= 0x20;
-    EXPECT_EQ(decoded(file).failure.status, uform_status_malformed_k);
+    std::string const file = corpus_file("opus_pages.opus");
+    decoded_t const whole = decoded(file);
+    ASSERT_FALSE(whole.failure) << whole.failure.message;
+    EXPECT_EQ(whole.samples, decoded(corpus_file("opus.opus")).samples);
+    std::size_t const last = file.rfind("OggS");
+    for (std::size_t const at : {last - 9, file.size() - 9}) {
+        std::string damaged = file;
+        damaged[at] ^= 0x20;
+        EXPECT_EQ(decoded(damaged).failure.status, uform_status_malformed_k) << at;
+    }
+}
+
+/** A step between the largest numbers there are: the filter's ripple has no place in a float. */
+TEST(audio, what_a_filter_makes_infinite_is_refused) {
+    constexpr float most = std::numeric_limits<float>::max();
+    std::vector<float> from(1000, most), samples(4000);
+    std::fill_n(from.begin(), 500, -most);
+    sound_t sound;
+    EXPECT_EQ(convert_rate(from, 8000, 16000, samples, sound).status, uform_status_malformed_k);
+    EXPECT_FALSE(convert_rate(from, 16000, 16000, samples, sound));
 }
 
 TEST(audio, a_file_cut_short_is_refused_wherever_it_is_cut) {
@@ -155,6 +175,22 @@ TEST(audio, decoding_stops_when_asked) {
     stop_t const stop {[](void *count) noexcept { return ++*static_cast<std::size_t *>(count) > 3; }, &asked};
     EXPECT_EQ(decoded(case_file("audio/mono_f64.wav"), 1 << 18, stop).failure.status, uform_status_cancelled_k);
     EXPECT_EQ(asked, 4u);
+}
+
+/** Within a demuxer's headers or behind its last packet: never told as damage, nor as a shorter recording. */
+TEST(audio, decoding_stops_whenever_asked) {
+    for (char const *name : {"flac.flac", "mp3.mp3", "opus.opus", "vorbis.ogg", "aac_fragments.mp4", "opus.webm"}) {
+        std::string const file = corpus_file(name);
+        std::size_t left = SIZE_MAX;
+        stop_t const stop {[](void *left) noexcept { return (*static_cast<std::size_t *>(left))-- == 0; }, &left};
+        ASSERT_FALSE(decoded(file, 1 << 18, stop).failure) << name;
+        std::size_t const asked = SIZE_MAX - left;
+        EXPECT_GE(asked, 3u) << name;
+        for (std::size_t after = 0; after < asked; ++after) {
+            left = after;
+            EXPECT_EQ(decoded(file, 1 << 18, stop).failure.status, uform_status_cancelled_k) << name << " " << after;
+        }
+    }
 }
 
 TEST(audio, ffmpegs_log_is_as_it_was) {

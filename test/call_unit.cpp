@@ -237,6 +237,38 @@ TEST(call, a_stopped_handler_is_not_asked_again) {
     EXPECT_EQ(calls, 1u);
 }
 
+/** In the middle of an item, now and then, with the counts as they are; of what comes at once the handler hears nothing. */
+TEST(call, a_handler_is_asked_in_the_middle_too) {
+    struct seen_t {
+        std::size_t calls = 0, last = 0, stop_at = SIZE_MAX;
+    } seen;
+    progress_t progress({[](std::size_t completed, std::size_t, void *context) {
+                             seen_t &seen = *static_cast<seen_t *>(context);
+                             seen.last = completed;
+                             return ++seen.calls < seen.stop_at;
+                         },
+                         &seen},
+                        10);
+    lane_t lane;
+    asker_t asker(progress, lane);
+    auto const start = std::chrono::steady_clock::now();
+    EXPECT_TRUE(progress.advance(3, lane));
+    seen.stop_at = 4; // the third time that it is asked, each 20 ms after the one before
+    std::size_t asked = 0;
+    while (!asker.stop()() && std::chrono::steady_clock::now() - start < std::chrono::seconds(20)) ++asked;
+    EXPECT_EQ(lane.failure().status, uform_status_cancelled_k);
+    EXPECT_EQ(seen.calls, 4u);
+    EXPECT_EQ(seen.last, 3u);
+    EXPECT_GT(asked, 100u);
+    EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(60));
+    lane_t other; // which another thread may be working on
+    EXPECT_TRUE(asker_t(progress, other).stop()());
+    EXPECT_EQ(other.failure().status, uform_status_cancelled_k);
+    EXPECT_EQ(seen.calls, 4u);
+    progress_t unheard({}, 10);
+    EXPECT_FALSE(asker_t(unheard, other).stop()());
+}
+
 TEST(call, whoever_sees_the_answer_finds_everything_free) {
     handles_t handles;
     for (int round = 0; round < 3000; ++round) {

@@ -29,7 +29,7 @@ struct shown_t {
                                      frame.pixels.append(reinterpret_cast<char const *>(row), frame.told.width * 3);
                                  },
                                  this};
-        failure_t const failure = decode_clip(view_of(file), {}, clip_pass_t::rows_k, sink);
+        failure_t const failure = decode_clip({view_of(file)}, clip_pass_t::rows_k, sink);
         EXPECT_FALSE(failure) << failure.message;
     }
     /** A value of the upright picture. */
@@ -70,7 +70,7 @@ filled_t fill(std::string const &file, video_entry_t entry) {
     text_tape_t const tape({file});
     executor_t executor;
     clips_t clips(entry, tape_t<unsigned char>(tape.view(), 1), {});
-    failure_t failure = clips.measure(executor);
+    failure_t failure = clips.measure({}, executor);
     EXPECT_FALSE(failure) << failure.message;
     filled_t filled {clips.grids()[0], {}, {}};
     filled.times.assign(filled.grid.times, filled.grid.times + filled.grid.layers);
@@ -122,6 +122,61 @@ TEST(clips, grids_follow_the_first_frame) {
     ASSERT_EQ(filled.times.size(), 3u);
     for (std::size_t layer = 0; layer < 3; ++layer) EXPECT_NEAR(filled.times[layer], 16 * 0.2 * double(layer), 1e-12);
     EXPECT_FALSE(filled.grid.is_cut);
+}
+
+/** Asked in front of each packet and each frame, and whenever a demuxer reads: a stop is never told as damage. */
+TEST(clips, decoding_stops_whenever_asked) {
+    for (auto const &[name, pass] : std::vector<std::pair<char const *, clip_pass_t>> {
+             {"h264_fragments.mp4", clip_pass_t::count_k}, // by packets, and by decoding
+             {"h264_fragments.mp4", clip_pass_t::rows_k},
+             {"vp9.webm", clip_pass_t::count_k},
+             {"vp9.webm", clip_pass_t::rows_k}}) {
+        SCOPED_TRACE(name);
+        std::string const file = clip_file(name);
+        std::size_t frames = 0, left = SIZE_MAX;
+        frame_sink_t const sink {[](void *count, clip_frame_t const &) noexcept {
+                                     ++*static_cast<std::size_t *>(count);
+                                     return frame_wish_t::skip_k;
+                                 },
+                                 nullptr, &frames};
+        stop_t const stop {[](void *left) noexcept { return (*static_cast<std::size_t *>(left))-- == 0; }, &left};
+        ASSERT_FALSE(decode_clip({view_of(file), {}, stop}, pass, sink));
+        std::size_t const all = frames, asked = SIZE_MAX - left;
+        EXPECT_GE(asked, all);
+        for (std::size_t after = 0; after < asked; ++after) {
+            frames = 0, left = after;
+            EXPECT_EQ(decode_clip({view_of(file), {}, stop}, pass, sink).status, uform_status_cancelled_k) << after;
+            EXPECT_LE(frames, after) << "more frames came than it was asked for";
+        }
+    }
+}
+
+/** The handler hears of clips that are counted, none of them done: 20 ms are long before so many. */
+TEST(clips, counting_asks_the_handler) {
+    std::vector<std::string> const files(4000, clip_file("vp9.webm"));
+    text_tape_t const tape(files);
+    executor_t executor;
+    clips_t clips({16, 2, 1}, tape_t<unsigned char>(tape.view(), files.size()), {});
+    std::size_t seen = SIZE_MAX;
+    uform_progress_t const handler {[](std::size_t completed, std::size_t, void *seen) {
+                                        *static_cast<std::size_t *>(seen) = completed;
+                                        return false;
+                                    },
+                                    &seen};
+    failure_t const failure = clips.measure(handler, executor);
+    EXPECT_EQ(failure.status, uform_status_cancelled_k);
+    EXPECT_EQ(failure.item, failure_t::no_item_k);
+    EXPECT_EQ(seen, 0u);
+}
+
+TEST(clips, filling_tubes_stops_when_asked) {
+    text_tape_t const tape({clip_file("h264.mp4")});
+    executor_t executor;
+    clips_t clips({16, 2, 1}, tape_t<unsigned char>(tape.view(), 1), {});
+    ASSERT_FALSE(clips.measure({}, executor));
+    std::vector<bf16_t> tubes(clips.grids()[0].tokens() * 16 * 16 * 3 * 2);
+    stop_t const stop {[](void *) noexcept { return true; }, nullptr};
+    EXPECT_EQ(clips.fill(0, clips.grids()[0].tokens(), tubes.data(), stop).status, uform_status_cancelled_k);
 }
 
 TEST(clips, what_does_not_fit_is_cut) {

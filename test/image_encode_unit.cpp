@@ -5,6 +5,8 @@
  */
 #include "picture_fixture.hpp"
 
+#include <uform/media/image.hpp>
+
 #include <chrono>
 
 namespace uform::test {
@@ -161,6 +163,41 @@ TEST(image_encode, a_png_with_a_wrong_checksum_is_malformed) {
         EXPECT_FALSE(caller.encode(std::vector {file}, {}, embeddings_k)) << chunk;
         EXPECT_EQ(caller.outcome.status, uform_status_malformed_k) << chunk << caller.outcome.message;
     }
+}
+
+/** Rows of a file, end to end. */
+std::string rows_of(std::string const &bytes, image_header_t &header) {
+    file_t const file(reinterpret_cast<std::uint8_t const *>(bytes.data()), bytes.size());
+    EXPECT_FALSE(read_image_header(file, {}, header));
+    struct rows_t {
+        std::string all;
+        std::size_t bytes;
+    } rows {{}, header.width * header.channels};
+    row_sink_t const sink {[](void *self, std::uint8_t const *row) noexcept {
+                               rows_t &rows = *static_cast<rows_t *>(self);
+                               rows.all.append(reinterpret_cast<char const *>(row), rows.bytes);
+                               return true;
+                           },
+                           &rows};
+    EXPECT_FALSE(decode_image(file, header, 1, sink));
+    return rows.all;
+}
+
+/** An animation whose first frame is 6 columns and 4 rows within its canvas; what it leaves is transparent. */
+TEST(image_encode, a_first_frame_lies_where_it_says) {
+    image_header_t still, canvas;
+    std::string const inner = rows_of(case_file("image/lossless.webp"), still);
+    std::string const outer = rows_of(
+        uform_test::get_file(std::string(UFORM_SOURCE_DIR) + "/test/fuzz/corpus/webp/frame_within.webp"), canvas);
+    ASSERT_TRUE(canvas.width == still.width + 12 && canvas.height == still.height + 8);
+    ASSERT_EQ(canvas.channels, 4u);
+    for (std::size_t y = 0; y < canvas.height; ++y)
+        for (std::size_t x = 0; x < canvas.width; ++x) {
+            bool const within = y >= 4 && y < still.height + 4 && x >= 6 && x < still.width + 6;
+            std::size_t const at = within ? ((y - 4) * still.width + x - 6) * still.channels : 0;
+            std::string const expected = within ? inner.substr(at, 3) + '\xff' : std::string(4, '\0');
+            ASSERT_EQ(outer.substr((y * canvas.width + x) * 4, 4), expected) << y << " " << x;
+        }
 }
 
 TEST(image_encode, bombs_are_refused_by_their_headers) {

@@ -68,6 +68,8 @@ TEST(patch_entry, values_are_channel_row_column) {
         ASSERT_FALSE(pictures.measure_pixels(&height, &width, executor));
         ASSERT_EQ(pictures.grids()[0].tokens(), 6u);
         std::vector<bf16_t> patches(6 * entry.token_values());
+        stop_t const stop {[](void *) noexcept { return true; }, nullptr};
+        ASSERT_EQ(pictures.fill(0, 6, patches.data(), stop).status, uform_status_cancelled_k);
         ASSERT_FALSE(pictures.fill(0, 6, patches.data()));
         for (std::size_t i = 0; i < patches.size(); ++i) {
             std::size_t const token = i / (channels * 16), c = i / 16 % channels, row = i / 4 % 4, column = i % 4;

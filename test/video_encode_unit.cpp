@@ -112,6 +112,11 @@ TEST(video_encode, a_bad_file_is_named_and_costs_the_others_nothing) {
         {"a WebM's first bytes", other.substr(0, 40), uform_status_malformed_k},
         {"a WebM whose first block is longer than it is", with_longer_block(other), uform_status_malformed_k},
         {"a table of gigabytes", clip_file("trun_of_gigabytes.mp4"), uform_status_malformed_k},
+        {"names of gigabytes", clip_file("keys_of_gigabytes.mp4"), uform_status_malformed_k},
+        {"names where a box's layout hides them", clip_file("keys_behind_junk.mp4"), uform_status_malformed_k},
+        {"groups of gigabytes", clip_file("groups_of_gigabytes.mp4"), uform_status_malformed_k},
+        {"chunks of gigabytes", clip_file("chunks_of_gigabytes.mp4"), uform_status_malformed_k},
+        {"boxes that lead to the same ones", clip_file("boxes_read_over.mp4"), uform_status_malformed_k},
         {"a table within a sample's description", with_hidden_table(good), uform_status_malformed_k}};
     for (std::size_t const threads : {0, 2}) {
         clip_caller_t caller(checkpoint(), threads);

@@ -205,7 +205,8 @@ UFORM_API uform_status_t uform_outcome_wait(uform_outcome_t const *outcome);
  *  child forked inside it must not return from it: the threads that would go on with the call stayed in the parent. */
 typedef struct uform_progress_t {
     /** Answers false to stop: the call ends `cancelled` within one micro-batch, and so it does where the last report is
-     *  answered false. A call with nothing to count reports nothing. NULL: no reports. */
+     *  answered false. While a file is decoded it is asked too, with the counts as they are, every 20 milliseconds at
+     *  most. A call with nothing to count reports nothing. NULL: no reports. */
     bool (*callback)(size_t completed, size_t total, void *context);
     void *context; /**< handed to `callback` as it is */
 } uform_progress_t;

@@ -39,10 +39,11 @@ class media_encoder_t {
             if (progress_.stopped())
                 return lane.fail(fail(uform_status_cancelled_k, "the progress handler stopped the call"));
             if (is_empty(item)) continue;
-            failure_t failure = job_.source.fill(job_.source.self, item, tokens(item), values);
+            asker_t asker(progress_, lane);
+            failure_t failure = job_.source.fill(job_.source.self, item, tokens(item), values, asker.stop());
             if (!failure) continue;
             failure.item = item;
-            return lane.fail(failure);
+            return lane.fail(failure); // where the handler stopped it, the lane has failed of that
         }
     }
 
@@ -91,7 +92,9 @@ class media_encoder_t {
         for (std::size_t item = chunk.first; item < chunk.last; ++item) {
             std::size_t const first = offsets[item - chunk.first];
             bool const joins = count && !is_empty(item) && !runs[count - 1].ids;
-            if (!joins) runs[count++] = {first, 0, is_empty(item) ? &pad : nullptr, values + first * token_values(), job_.medium};
+            if (!joins)
+                runs[count++] = {first, 0, is_empty(item) ? &pad : nullptr, values + first * token_values(),
+                                 job_.medium};
             runs[count - 1].tokens += tokens(item);
         }
         return count;

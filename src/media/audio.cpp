@@ -16,7 +16,7 @@ namespace uform {
 namespace {
 
 constexpr std::size_t block_k = 1024; // samples mixed at a time
-constexpr std::uint64_t default_seconds_k = 3600, seconds_limit_k = std::uint64_t(1) << 32;
+constexpr std::uint64_t seconds_limit_k = std::uint64_t(1) << 32; // times a rate they still fit
 
 /** Adds a channel's samples, as numbers around zero; integers come out as they are. */
 template <typename sample_>
@@ -93,7 +93,8 @@ class recorder_t {
 
   public:
     recorder_t(recording_t const &recording, std::span<float> samples) noexcept
-        : sample_rate_(recording.sample_rate), seconds_(recording.limits.max_seconds), samples_(samples) {}
+        : sample_rate_(recording.sample_rate),
+          seconds_(std::min(resolved(recording.limits).max_seconds, seconds_limit_k)), samples_(samples) {}
 
     bool satisfied() const noexcept { return cut_ || (converter_.rate() && converter_.satisfied()); }
 
@@ -102,7 +103,7 @@ class recorder_t {
         if (frame.ch_layout.nb_channels < 1) return fail(uform_status_malformed_k, "the recording has no channels");
         if (!converter_.rate()) {
             if (failure_t const failure = converter_.start(rate, sample_rate_, samples_)) return failure;
-            room_ = std::min(seconds_ ? seconds_ : default_seconds_k, seconds_limit_k) * rate;
+            room_ = seconds_ * rate;
             told_ = told_samples(stream, format, rate);
         }
         if (converter_.rate() != rate)

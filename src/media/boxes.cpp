@@ -12,20 +12,12 @@
 
 #include <bit>
 
+#include "bytes.hpp"
+
 namespace uform {
 namespace {
 
 constexpr std::uint64_t segment_k = 0x18538067, cluster_k = 0x1f43b675;
-
-/** An unsigned number, its first byte highest; the bytes are there. */
-std::uint64_t number(file_t file, std::size_t at, std::size_t count) noexcept {
-    std::uint64_t value = 0;
-    for (std::size_t i = 0; i < count; ++i) value = value << 8 | file[at + i];
-    return value;
-}
-bool has(file_t file, std::size_t at, std::size_t count) noexcept {
-    return at <= file.size() && count <= file.size() - at;
-}
 
 /** Bytes of the number that starts with this one; above eight where none does. */
 std::size_t length_of_number(std::uint8_t first) noexcept { return std::size_t(std::countl_zero(first)) + 1; }

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int window_bytes_k = 1 << 15; // what FFmpeg reads of a file at once
 constexpr int frame_samples_k = 1 << 20;
-constexpr std::uint64_t default_frame_pixels_k = std::uint64_t(1) << 26;
+constexpr std::int64_t longest_packet_k = 1 << 30; // in a stream's units: a file's worth of them can be added
 
 /** What is read of the hundreds of codecs that there are, mostly unkept decoders of games of the nineties. */
 constexpr AVCodecID codecs_k[] = {
@@ -100,7 +100,7 @@ failure_t decoding_stopped() noexcept { return fail(uform_status_cancelled_k, "d
 struct container_reader_t {
     static int read(void *opaque, std::uint8_t *target, int bytes) noexcept {
         container_t &self = *static_cast<container_t *>(opaque);
-        if (self.stop_()) return AVERROR_EXIT;
+        if (self.stopped()) return AVERROR_EXIT;
         if (self.at_ >= self.file_.size()) return AVERROR_EOF;
         std::size_t const count = std::min(std::size_t(bytes), self.file_.size() - self.at_);
         std::memcpy(target, self.file_.data() + self.at_, count);
@@ -135,14 +135,20 @@ container_t::~container_t() noexcept {
     avio_context_free(&bytes_);
 }
 
+bool container_t::stopped() noexcept {
+    int const before = errno; // which tells whether memory ran out: whoever is asked may be anybody's code
+    is_stopped_ = is_stopped_ || stop_();
+    errno = before;
+    return is_stopped_;
+}
+
 failure_t container_t::failure_of(int code) const noexcept {
     char text[AV_ERROR_MAX_STRING_SIZE] = {};
+    if (is_stopped_) return decoding_stopped();
     (void)av_strerror(code, text, sizeof(text));
     switch (code) {
     case AVERROR(ENOMEM):
         return out_of_memory();
-    case AVERROR_EXIT:
-        return decoding_stopped();
     case AVERROR_PATCHWELCOME:
     case AVERROR_DECODER_NOT_FOUND:
     case AVERROR(ENOSYS):
@@ -154,8 +160,10 @@ failure_t container_t::failure_of(int code) const noexcept {
 failure_t container_t::open(file_t file, container_format_t format, stop_t stop) noexcept {
     file_ = file, format_ = format, stop_ = stop;
     if (is_cut_short(file, format)) return fail(uform_status_malformed_k, "the file is cut short");
-    if (format == container_format_t::mov_k && !are_tables_held(file))
-        return fail(uform_status_malformed_k, "the file tells of more than it holds");
+    stop_t const asked {[](void *self) noexcept { return static_cast<container_t *>(self)->stopped(); }, this};
+    if (format == container_format_t::mov_k && !are_tables_held(file, asked))
+        return is_stopped_ ? decoding_stopped()
+                           : fail(uform_status_malformed_k, "the file tells of more than it holds");
     void *const window = av_malloc(window_bytes_k);
     if (!window) return out_of_memory();
     bytes_ = avio_alloc_context(static_cast<unsigned char *>(window), window_bytes_k, 0, this, container_reader_t::read,
@@ -195,9 +203,10 @@ AVStream *container_t::pick(stream_kind_t kind) noexcept {
 
 failure_t container_t::read(AVPacket *&packet) noexcept {
     for (packet = nullptr;;) {
-        if (stop_()) return decoding_stopped();
+        if (stopped()) return decoding_stopped();
         av_packet_unref(packet_);
         int const code = av_read_frame(context_, packet_);
+        if (is_stopped_) return decoding_stopped();
         if (code == AVERROR_EOF) return check_end();
         if (code == AVERROR(EAGAIN)) continue;
         if (code < 0) return failure_of(code);
@@ -209,7 +218,7 @@ failure_t container_t::read(AVPacket *&packet) noexcept {
         has_read_ |= packet_->size > 0;
         if (packet_->size) break;
     }
-    last_ = packet_->duration, heard_ += last_;
+    last_ = std::clamp<std::int64_t>(packet_->duration, 0, longest_packet_k), heard_ += last_;
     packet = packet_, shown_ += !(packet_->flags & AV_PKT_FLAG_DISCARD);
     return {};
 }
@@ -244,7 +253,6 @@ failure_t decoder_t::start(AVStream const &stream, uform_limits_t const &limits)
     if (!context_ || !frame_) return out_of_memory();
     if (int const code = avcodec_parameters_to_context(context_, stream.codecpar); code < 0)
         return container_.failure_of(code);
-    std::uint64_t const pixels = limits.max_frame_pixels ? limits.max_frame_pixels : default_frame_pixels_k;
     context_->pkt_timebase = stream.time_base;
     context_->thread_count = 1, context_->flags |= AV_CODEC_FLAG_BITEXACT;
     // Of an H.264 stream that does not tell how far its frames are out of order, the most is assumed, not the least seen.
@@ -253,7 +261,7 @@ failure_t decoder_t::start(AVStream const &stream, uform_limits_t const &limits)
     // H.264's decoder marks what it repaired. Told to give up instead, it gives up on clips cut between two key frames
     // too, whose first frames let go of others that are not there, which costs no pixel.
     if (id == AV_CODEC_ID_H264) context_->err_recognition &= ~AV_EF_EXPLODE;
-    context_->max_pixels = std::int64_t(std::min<std::uint64_t>(pixels, INT64_MAX));
+    context_->max_pixels = std::int64_t(std::min<std::uint64_t>(resolved(limits).max_frame_pixels, INT64_MAX));
     context_->max_samples = frame_samples_k;
     int const code = avcodec_open2(context_, codec, nullptr);
     return code < 0 ? container_.failure_of(code) : failure_t {};
@@ -267,6 +275,7 @@ failure_t decoder_t::check_decoded() const noexcept {
 
 failure_t decoder_t::next(AVFrame *&frame) noexcept {
     for (frame = nullptr;;) {
+        if (container_.stopped()) return decoding_stopped(); // at a clip's end many frames come of no more packets
         int code = avcodec_receive_frame(context_, frame_);
         if (code == AVERROR_EOF) return check_decoded();
         if (code == 0) break;

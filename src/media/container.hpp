@@ -74,6 +74,7 @@ class container_t {
     container_format_t format_ = container_format_t::mov_k;
     std::size_t at_ = 0; // bytes read of it
     stop_t stop_;
+    bool is_stopped_ = false; // so what FFmpeg says of the file is no longer believed: it read less than there is
     AVIOContext *bytes_ = nullptr;
     AVFormatContext *context_ = nullptr;
     AVPacket *packet_ = nullptr;
@@ -101,13 +102,15 @@ class container_t {
     AVFormatContext &context() const noexcept { return *context_; }
     /** The next packet of the picked stream, until the next call; null at the end. */
     failure_t read(AVPacket *&packet) noexcept;
+    /** True where whoever wanted it wants no more. */
+    bool stopped() noexcept;
     /** True where a packet of the picked stream came. */
     bool has_read() const noexcept { return has_read_; }
     /** How many packets so far are shown: an edit list may hide what others are decoded from. */
     std::size_t shown_packets() const noexcept { return shown_; }
     /** Refuses what FFmpeg read but passed over. Once enough is read. */
     failure_t check_read() const noexcept;
-    /** A failure of FFmpeg's, in our words. */
+    /** A failure of FFmpeg's, in our words; whatever it is, once stopped it is that. */
     failure_t failure_of(int code) const noexcept;
 
   private:

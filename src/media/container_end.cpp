@@ -10,18 +10,13 @@
 #include <array>
 
 #include "boxes.hpp"
+#include "bytes.hpp"
 #include "container.hpp"
 
 namespace uform {
 namespace {
 
 constexpr std::uint64_t ogg_k = 0x4f676753; // "OggS"
-
-std::uint64_t number(file_t file, std::size_t at, std::size_t bytes) noexcept {
-    std::uint64_t value = 0;
-    for (std::size_t i = 0; i < bytes; ++i) value = value << 8 | file[at + i];
-    return value;
-}
 
 constexpr std::size_t page_header_k = 27; // bytes, the last of which counts the lengths behind it
 

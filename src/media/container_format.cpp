@@ -2,20 +2,11 @@
  *  @file container_format.cpp
  *  @brief Telling containers apart by their first bytes, whichever of them a build can read.
  */
-#include <algorithm>
-#include <initializer_list>
-
+#include "bytes.hpp"
 #include "container.hpp"
 
 namespace uform {
 namespace {
-
-/** True where the file has this at `at`, or ends before it could differ. */
-bool starts_with(file_t file, std::size_t at, std::initializer_list<std::uint8_t> signature) noexcept {
-    if (file.size() <= at) return true;
-    std::size_t const count = std::min(signature.size(), file.size() - at);
-    return std::equal(signature.begin(), signature.begin() + std::ptrdiff_t(count), file.begin() + std::ptrdiff_t(at));
-}
 
 /** The types of the boxes that files of the ISO base media format, and QuickTime's, are seen to start with. */
 bool is_first_box(file_t file) noexcept {

@@ -4,23 +4,15 @@
  */
 #include <uform/media/image.hpp>
 
-#include <algorithm>
 #include <optional>
 
+#include "bytes.hpp"
 #include "formats.hpp"
 
 namespace uform {
 namespace {
 
-constexpr std::uint64_t default_pixels_k = std::uint64_t(1) << 27;
 constexpr std::uint64_t pixels_limit_k = std::uint64_t(1) << 36; // beyond it resampling's sums are not exact
-
-/** A file that ends within its format's signature counts as that format's, cut short. */
-bool starts_with(file_t file, std::size_t at, std::initializer_list<std::uint8_t> signature) noexcept {
-    if (file.size() <= at) return true;
-    std::size_t const count = std::min(signature.size(), file.size() - at);
-    return std::equal(signature.begin(), signature.begin() + count, file.begin() + std::ptrdiff_t(at));
-}
 
 std::optional<image_format_t> format_of(file_t file) noexcept {
     if (starts_with(file, 0, {0xff, 0xd8, 0xff})) return image_format_t::jpeg_k;
@@ -45,9 +37,13 @@ failure_t read_format(file_t file, image_header_t &header) noexcept {
 failure_t check_pixels(image_header_t const &header, std::uint64_t limit) noexcept {
     if (header.width == 0 || header.height == 0) return fail(uform_status_malformed_k, "the picture has no pixels");
     bool const countable = header.width < picture_side_limit_k && header.height < picture_side_limit_k;
-    if (countable && std::uint64_t(header.width) * header.height <= std::min(limit, pixels_limit_k)) return {};
-    return fail(uform_status_malformed_k, "the picture has more pixels than limits.max_pixels",
-                "%zu x %zu, beyond %llu", header.width, header.height, (unsigned long long)limit);
+    std::uint64_t const pixels = countable ? std::uint64_t(header.width) * header.height : UINT64_MAX;
+    if (pixels <= std::min(limit, pixels_limit_k)) return {};
+    return fail(uform_status_malformed_k,
+                pixels > limit ? "the picture has more pixels than limits.max_pixels"
+                               : "the picture has more pixels than are averaged without rounding",
+                "%zu x %zu, beyond %llu", header.width, header.height,
+                (unsigned long long)std::min(limit, pixels_limit_k));
 }
 
 } // namespace
@@ -59,8 +55,7 @@ failure_t read_image_header(file_t file, uform_limits_t const &limits, image_hea
     image_header_t read;
     read.format = *format;
     if (failure_t const failure = read_format(file, read)) return failure;
-    if (failure_t const failure = check_pixels(read, limits.max_pixels ? limits.max_pixels : default_pixels_k))
-        return failure;
+    if (failure_t const failure = check_pixels(read, resolved(limits).max_pixels)) return failure;
     read.orientation = orientation_of(*format, file);
     header = read;
     return {};

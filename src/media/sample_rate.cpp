@@ -7,6 +7,7 @@
  *  reads the recording mirrored.
  */
 #include <algorithm>
+#include <climits>
 #include <cmath>
 
 extern "C" {
@@ -47,17 +48,21 @@ failure_t rate_converter_t::start(std::size_t from, std::size_t to, std::span<fl
     AVChannelLayout mono = AV_CHANNEL_LAYOUT_MONO;
     AVSampleFormat const scalar = AV_SAMPLE_FMT_FLTP;
     if (swr_alloc_set_opts2(&context_, &mono, scalar, int(to), &mono, scalar, int(from), 0, nullptr) < 0 ||
-        !set_filter(context_) || swr_init(context_) < 0)
+        !set_filter(context_))
         return out_of_memory();
-    return {};
+    int const code = swr_init(context_);
+    if (code == AVERROR(ENOMEM)) return out_of_memory();
+    if (code >= 0) return {};
+    return fail(uform_status_unsupported_layout_k, "no filter leads from this sample rate to the model's",
+                "from %zu to %zu hertz", from, to);
 }
 
 failure_t rate_converter_t::convert(float const *samples, std::size_t count) noexcept {
     std::uint8_t *target = reinterpret_cast<std::uint8_t *>(output_.data() + written_);
     auto const *source = reinterpret_cast<std::uint8_t const *>(samples);
     if (written_ == output_.size()) return {};
-    int const got =
-        swr_convert(context_, &target, int(output_.size() - written_), samples ? &source : nullptr, int(count));
+    int const room = int(std::min<std::size_t>(output_.size() - written_, INT_MAX));
+    int const got = swr_convert(context_, &target, room, samples ? &source : nullptr, int(count));
     if (got < 0) return out_of_memory();
     written_ += std::size_t(got);
     return {};

@@ -3,99 +3,199 @@
  *  @brief Whether the tables of an MP4 can be as long as they say, which FFmpeg believes before it reads them.
  *
  *  A table tells how many entries it has, and a demuxer makes room for them: four bytes of a hostile file ask for
- *  gigabytes. Entries have bytes, so a box holds as many as fit in it; those of a constant size, which have none there,
- *  are samples, so a file holds no more of them than bytes.
+ *  gigabytes. Entries have bytes, so a box holds as many as fit in it. Those that have none there are samples, told by
+ *  one size for all or by counts. A byte is at most two samples, as of QuickTime's oldest sound, and two tables tell of
+ *  each: so all of them together tell of no more than four times as many as the file has bytes.
+ *
+ *  FFmpeg reads a box wherever it meets it, so this walks what FFmpeg would walk, as FFmpeg would; and for a file made to
+ *  be read over and over on the way, no more boxes than its bytes.
  */
 #include <algorithm>
 #include <string_view>
 
 #include "boxes.hpp"
+#include "bytes.hpp"
 
 namespace uform {
 namespace {
 
 constexpr std::size_t depth_limit_k = 10; // FFmpeg's own
 
-std::uint64_t number(file_t file, std::size_t at, std::size_t count) noexcept {
-    std::uint64_t value = 0;
-    for (std::size_t i = at; i < at + count; ++i) value = value << 8 | (i < file.size() ? file[i] : 0);
-    return value;
+std::string_view name_at(file_t file, std::size_t at) noexcept {
+    return {reinterpret_cast<char const *>(file.data()) + at, 4};
 }
 
 /** How many entries a table tells of, and how many bytes are there for them. */
 struct table_t {
-    char const *name;
+    std::string_view name;
     std::size_t count_at, entries_at, entry_bytes;
 };
-constexpr table_t tables_k[] = {{"stco", 4, 8, 4},  {"co64", 4, 8, 8},    {"stss", 4, 8, 4},  {"stps", 4, 8, 4},
-                                {"stsc", 4, 8, 12}, {"stts", 4, 8, 8},    {"ctts", 4, 8, 8},  {"elst", 4, 8, 12},
-                                {"sbgp", 8, 12, 8}, {"tfra", 16, 20, 11}, {"dref", 4, 8, 12}, {"stsd", 4, 8, 16}};
+constexpr table_t tables_k[] = {{"stco", 4, 8, 4},    {"co64", 4, 8, 8},  {"stss", 4, 8, 4}, {"stps", 4, 8, 4},
+                                {"stsc", 4, 8, 12},   {"stts", 4, 8, 8},  {"ctts", 4, 8, 8}, {"elst", 4, 8, 12},
+                                {"tfra", 16, 20, 11}, {"dref", 4, 8, 12}, {"stsd", 4, 8, 16}};
 
 bool holds(file_t content, std::uint64_t count, std::size_t entries_at, std::uint64_t entry_bits) noexcept {
     return entries_at <= content.size() && count * entry_bits <= (content.size() - entries_at) * std::uint64_t(8);
 }
-/** Sample sizes: one for all, or one each, of 32 bits or of as many as are told. */
-bool are_sizes_held(file_t content, bool is_compact, std::size_t file_bytes) noexcept {
-    std::uint64_t const size = is_compact ? 0 : number(content, 4, 4), count = number(content, 8, 4);
-    if (size) return count <= file_bytes / size;
-    return holds(content, count, 12, is_compact ? std::max<std::uint64_t>(number(content, 7, 1), 4) : 32);
-}
-/** Samples of a fragment, each with up to four fields. */
-bool is_run_held(file_t content, std::size_t file_bytes) noexcept {
-    std::uint64_t const flags = number(content, 1, 3), count = number(content, 4, 4);
-    std::uint64_t fields = 0;
-    for (std::uint64_t const flag : {0x100, 0x200, 0x400, 0x800}) fields += (flags & flag) != 0;
-    std::size_t const entries_at = 8 + (flags & 1 ? 4 : 0) + (flags & 4 ? 4 : 0);
-    return count <= file_bytes && holds(content, count, entries_at, fields * 32);
-}
 
-/** Bytes in front of the boxes within this one; SIZE_MAX where there are none. */
-std::size_t children_at(std::string_view name) noexcept {
-    for (std::string_view const parent :
-         {"moov", "trak", "mdia", "minf", "stbl", "moof", "traf", "mvex", "edts", "udta", "dinf", "wave", "mfra",
-          "sinf", "schi", "tref", "ilst", "free", "hoov"})
-        if (name == parent) return 0;
-    return name == "meta" ? 4 : name == "stsd" ? 8 : SIZE_MAX;
-}
-bool are_held(file_t boxes, std::size_t file_bytes, std::size_t depth) noexcept;
-
-/** A sample's description has boxes as well, behind fields of its medium's: sound's of three versions, and a picture's. */
-bool is_entry_held(file_t content, std::size_t file_bytes, std::size_t depth) noexcept {
-    for (std::size_t const at : {8, 28, 44, 64, 78})
-        if (at < content.size() && !are_held(content.subspan(at), file_bytes, depth + 1)) return false;
-    return true;
-}
-
-bool is_held(std::string_view name, file_t content, std::size_t file_bytes, std::size_t depth) noexcept {
-    if (name == "cmov") return false; // a moov that is compressed, of QuickTime 3: its tables are not to be seen
-    for (table_t const &table : tables_k)
-        if (name == table.name &&
-            !holds(content, number(content, table.count_at, 4), table.entries_at, table.entry_bytes * 8))
-            return false;
-    if ((name == "stsz" || name == "stz2") && !are_sizes_held(content, name == "stz2", file_bytes)) return false;
-    if (name == "trun" && !is_run_held(content, file_bytes)) return false;
-    if (name == "stsd" && content.size() > 16 && !is_entry_held(content.subspan(16), file_bytes, depth)) return false;
-    std::size_t const at = children_at(name);
-    return at >= content.size() || are_held(content.subspan(at), file_bytes, depth + 1);
-}
-/** A box that goes on beyond what it is in ends with it, as FFmpeg reads it. */
-bool are_held(file_t boxes, std::size_t file_bytes, std::size_t depth) noexcept {
-    if (depth > depth_limit_k) return false;
-    for (std::size_t at = 0; boxes.size() - at >= 8;) {
-        std::uint64_t length = number(boxes, at, 4);
-        std::size_t const header = length == 1 ? 16 : 8;
-        if (length == 1) length = number(boxes, at + 8, 8);
-        if (length == 0 || length > boxes.size() - at) length = boxes.size() - at;
-        if (length < header) return true;
-        std::string_view const name(reinterpret_cast<char const *>(boxes.data()) + at + 4, 4);
-        if (!is_held(name, boxes.subspan(at + header, std::size_t(length) - header), file_bytes, depth)) return false;
+/** Names of what a file's metadata says, each as long as it tells, itself included. */
+bool are_keys_held(file_t content) noexcept {
+    std::uint64_t const count = number(content, 4, 4);
+    if (!holds(content, count, 8, 64)) return false;
+    std::size_t at = 8;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        std::uint64_t const length = number(content, at, 4);
+        if (length < 8 || at > content.size() || length > content.size() - at) return false;
         at += std::size_t(length);
     }
     return true;
 }
+/** Descriptions of groups, of which FFmpeg reads those of one kind alone: of a byte at least. */
+bool are_groups_held(file_t content) noexcept {
+    std::uint64_t const version = number(content, 0, 1);
+    std::size_t const count_at = 8 + (version >= 1 ? 4 : 0) + (version >= 2 ? 4 : 0);
+    return number(content, 4, 4) != 0x73796e63 || holds(content, number(content, count_at, 4), count_at + 4, 8); // sync
+}
+
+/** Bytes in front of the boxes within this one; SIZE_MAX where there are none. */
+std::size_t children_at(std::string_view name, file_t content) noexcept {
+    for (std::string_view const parent :
+         {"moov", "trak", "mdia", "minf", "stbl", "moof", "traf", "mvex", "edts", "udta", "dinf", "wave", "mfra",
+          "sinf", "schi", "tref", "ilst", "free", "hoov"})
+        if (name == parent) return 0;
+    if (name == "stsd") return 8;
+    for (std::size_t at = 4; name == "meta" && at + 4 <= content.size(); at += 4) // of two layouts: where "hdlr" is
+        if (name_at(content, at) == "hdlr") return at - 4;
+    return SIZE_MAX;
+}
+
+/** Bytes of the colours that lie in front of a picture's boxes where it has few, and says that they are there. */
+std::size_t palette_bytes(file_t entry) noexcept {
+    std::uint64_t const depth = number(entry, 74, 2) & 31, first = number(entry, 78, 4), last = number(entry, 84, 2);
+    if ((depth != 1 && depth != 2 && depth != 4 && depth != 8) || number(entry, 76, 2)) return 0;
+    return 8 + (first <= last && last <= 255 ? (last - first + 1) * 8 : 0);
+}
+
+class tables_t {
+    std::uint64_t samples_left_; // that may still be told of without any bytes where they are
+    std::size_t boxes_left_;     // that may still be walked
+    stop_t stop_;
+    bool is_in_track_ = false;
+    file_t chunk_samples_;     // of the track: how many samples its chunks have
+    std::uint64_t chunks_ = 0; // of the track
+
+  public:
+    tables_t(file_t file, stop_t stop) noexcept
+        : samples_left_(4 * std::uint64_t(file.size())), boxes_left_(file.size()), stop_(stop) {}
+
+    /** A box that goes on beyond what it is in ends with it, as FFmpeg reads it; an entry of a table may not. */
+    bool are_held(file_t boxes, std::string_view parent, std::size_t depth) noexcept {
+        if (depth > depth_limit_k) return false;
+        for (std::size_t at = 0; boxes.size() - at >= 8;) {
+            if (boxes_left_-- == 0 || (boxes_left_ % 65536 == 0 && stop_())) return false;
+            std::uint64_t length = number(boxes, at, 4);
+            std::size_t const header = length == 1 ? 16 : 8;
+            if (length == 1) length = number(boxes, at + 8, 8);
+            if (parent == "stsd" && length > boxes.size() - at) return false;
+            if (length == 0 || length > boxes.size() - at) length = boxes.size() - at;
+            if (length < header) return true;
+            file_t const content = boxes.subspan(at + header, std::size_t(length) - header);
+            if (parent == "stsd" && !is_entry_held(content, depth)) return false;
+            if (!is_held(name_at(boxes, at + 4), content, depth)) return false;
+            at += std::size_t(length);
+        }
+        return true;
+    }
+
+  private:
+    bool take_samples(std::uint64_t count) noexcept {
+        if (count > samples_left_) return false;
+        samples_left_ -= count;
+        return true;
+    }
+    /** Counts of four bytes, each of them the first of an entry of eight. */
+    bool take_counts(file_t content, std::size_t count_at) noexcept {
+        std::uint64_t const count = number(content, count_at, 4);
+        if (!holds(content, count, count_at + 4, 64)) return false;
+        for (std::size_t i = 0; i < count; ++i)
+            if (!take_samples(number(content, count_at + 4 + i * 8, 4))) return false;
+        return true;
+    }
+    /** Sample sizes: one for all, or one each, of 32 bits or of as many as are told. */
+    bool are_sizes_held(file_t content, bool is_compact) noexcept {
+        std::uint64_t const size = is_compact ? 0 : number(content, 4, 4), count = number(content, 8, 4);
+        if (size) return take_samples(count);
+        return holds(content, count, 12, is_compact ? std::max<std::uint64_t>(number(content, 7, 1), 4) : 32);
+    }
+    /** Samples of a fragment, each with up to four fields. */
+    bool is_run_held(file_t content) noexcept {
+        std::uint64_t const flags = number(content, 1, 3), count = number(content, 4, 4);
+        std::uint64_t fields = 0;
+        for (std::uint64_t const flag : {0x100, 0x200, 0x400, 0x800}) fields += (flags & flag) != 0;
+        std::size_t const entries_at = 8 + (flags & 1 ? 4 : 0) + (flags & 4 ? 4 : 0);
+        return fields ? holds(content, count, entries_at, fields * 32) : take_samples(count);
+    }
+    /** Samples of all chunks: of those from one entry's first to the next one's, or to the last, as many as it says. */
+    bool are_chunks_held() noexcept {
+        std::uint64_t const count = number(chunk_samples_, 4, 4);
+        for (std::size_t i = 0; i < count; ++i) {
+            std::size_t const at = 8 + i * 12;
+            std::uint64_t const first = number(chunk_samples_, at, 4), samples = number(chunk_samples_, at + 4, 4);
+            std::uint64_t const end = i + 1 < count ? number(chunk_samples_, at + 12, 4) : chunks_ + 1;
+            std::uint64_t const chunks = end > first ? end - first : 0;
+            if (samples && (chunks > samples_left_ / samples || !take_samples(chunks * samples))) return false;
+        }
+        return true;
+    }
+    /** A track's tables, which all lie in it: FFmpeg would take one that lies behind it for its too. */
+    bool is_track_held(file_t content, std::size_t depth) noexcept {
+        if (is_in_track_) return false;
+        is_in_track_ = true, chunk_samples_ = {}, chunks_ = 0;
+        bool const held = are_held(content, "trak", depth + 1) && are_chunks_held();
+        is_in_track_ = false;
+        return held;
+    }
+
+    /** A sample's description has boxes as well, behind fields of its medium's: sound's of three versions, and a picture's
+     *  with its palette. */
+    bool is_entry_held(file_t entry, std::size_t depth) noexcept {
+        for (std::size_t const at : {std::size_t(8), std::size_t(28), std::size_t(44), std::size_t(64), std::size_t(78),
+                                     78 + palette_bytes(entry)})
+            if (at < entry.size() && !are_held(entry.subspan(at), "", depth)) return false; // as deep as FFmpeg counts
+        return true;
+    }
+
+    bool is_table_held(std::string_view name, file_t content) noexcept {
+        if (name == "stsz" || name == "stz2") return are_sizes_held(content, name == "stz2");
+        if (name == "trun") return is_run_held(content);
+        if (name == "keys") return are_keys_held(content);
+        if (name == "sgpd") return are_groups_held(content);
+        if (name == "sbgp") return take_counts(content, number(content, 0, 1) == 1 ? 12 : 8);
+        for (table_t const &table : tables_k)
+            if (name == table.name &&
+                !holds(content, number(content, table.count_at, 4), table.entries_at, table.entry_bytes * 8))
+                return false;
+        if (name == "ctts") return take_counts(content, 4);
+        bool const is_offsets = name == "stco" || name == "co64";
+        if (name != "stsc" && !is_offsets) return true;
+        if (!is_in_track_ || (!is_offsets && chunk_samples_.size())) return false;
+        if (is_offsets)
+            chunks_ = std::max(chunks_, number(content, 4, 4));
+        else
+            chunk_samples_ = content;
+        return true;
+    }
+    bool is_held(std::string_view name, file_t content, std::size_t depth) noexcept {
+        if (name == "cmov") return false; // a moov that is compressed, of QuickTime 3: its tables are not to be seen
+        if (name == "trak") return is_track_held(content, depth);
+        if (!is_table_held(name, content)) return false;
+        std::size_t const at = children_at(name, content);
+        return at >= content.size() || are_held(content.subspan(at), name, depth + 1);
+    }
+};
 
 } // namespace
 
-bool are_tables_held(file_t file) noexcept { return are_held(file, file.size(), 0); }
+bool are_tables_held(file_t file, stop_t stop) noexcept { return tables_t(file, stop).are_held(file, "", 0); }
 
 } // namespace uform

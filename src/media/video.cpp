@@ -20,8 +20,6 @@ extern "C" {
 namespace uform {
 namespace {
 
-constexpr std::uint64_t default_frame_pixels_k = std::uint64_t(1) << 26, default_seconds_k = 3600;
-
 /**
  *  Which way rows and columns go, of a matrix that takes a stored place (x, y) to the shown (a x + c y, b x + d y): the
  *  signs of its larger pair, so that an angle between two quarter turns counts as the nearer one.
@@ -91,6 +89,7 @@ class shown_order_t {
 class clip_reader_t {
     file_t file_;
     uform_limits_t limits_;
+    stop_t stop_;
     frame_sink_t sink_;
     container_t container_;
     decoder_t decoder_ {container_};
@@ -101,18 +100,15 @@ class clip_reader_t {
     std::int64_t first_ = 0; // time of the first
 
   public:
-    clip_reader_t(file_t file, uform_limits_t const &limits, frame_sink_t sink) noexcept
-        : file_(file), limits_(limits), sink_(sink) {
-        if (!limits_.max_frame_pixels) limits_.max_frame_pixels = default_frame_pixels_k;
-        if (!limits_.max_seconds) limits_.max_seconds = default_seconds_k;
-    }
+    clip_reader_t(clip_t const &clip, frame_sink_t sink) noexcept
+        : file_(clip.file), limits_(resolved(clip.limits)), stop_(clip.stop), sink_(sink) {}
 
     failure_t open() noexcept {
         if (failure_t const failure = check_file_bytes(file_, limits_)) return failure;
         std::optional<container_format_t> const format = container_format_of(file_);
         if (format != container_format_t::mov_k && format != container_format_t::matroska_k)
             return fail(uform_status_unknown_kind_k, "the file is neither MP4 nor WebM");
-        if (failure_t const failure = container_.open(file_, *format)) return failure;
+        if (failure_t const failure = container_.open(file_, *format, stop_)) return failure;
         stream_ = container_.pick(stream_kind_t::video_k);
         if (!stream_) return fail(uform_status_unknown_kind_k, "the file has no video in it");
         frame_.width = std::size_t(std::max(told().width, 0)), frame_.height = std::size_t(std::max(told().height, 0));
@@ -230,23 +226,23 @@ class clip_reader_t {
     }
 };
 
-failure_t show(file_t file, uform_limits_t const &limits, clip_pass_t pass, frame_sink_t sink) noexcept {
+failure_t show(clip_t const &clip, clip_pass_t pass, frame_sink_t sink) noexcept {
     if (pass == clip_pass_t::count_k) {
-        clip_reader_t reader(file, limits, sink);
+        clip_reader_t reader(clip, sink);
         bool is_told = true;
         if (failure_t const failure = reader.open()) return failure;
         if (failure_t const failure = reader.scan(is_told)) return failure;
         if (is_told) return {};
     }
-    clip_reader_t reader(file, limits, sink);
+    clip_reader_t reader(clip, sink);
     if (failure_t const failure = reader.open()) return failure;
     return reader.decode(pass);
 }
 
 } // namespace
 
-failure_t decode_clip(file_t file, uform_limits_t const &limits, clip_pass_t pass, frame_sink_t sink) noexcept {
-    return with_memory_watched([&] { return show(file, limits, pass, sink); });
+failure_t decode_clip(clip_t const &clip, clip_pass_t pass, frame_sink_t sink) noexcept {
+    return with_memory_watched([&] { return show(clip, pass, sink); });
 }
 
 } // namespace uform

@@ -4,6 +4,7 @@
  */
 #include <algorithm>
 
+#include <sys/mman.h>
 #include <webp/decode.h>
 
 #include <uform/utilities/buffer.hpp>
@@ -27,13 +28,34 @@ failure_t refuse(VP8StatusCode status) noexcept {
     }
 }
 
+/**
+ *  Whether there is memory for all that decoding may ask for, by the header. Where it runs out as lossless pictures' codes
+ *  are read, and alpha is such a picture, libwebp 1.2.4 frees a pointer that it never set. Nobody can promise that what
+ *  is there now is there a moment later; but a picture that does not fit is no reason to end the process.
+ */
+bool is_memory_there(std::size_t width, std::size_t height) noexcept {
+    constexpr std::size_t pixel_bytes = 4 + 4, row_bytes = 18 * 4; // as coded and as handed over; rows of a cache
+    constexpr std::size_t groups_k = 1 << 16, group_bytes = 600;   // of codes, of a pixel each at the least
+    constexpr std::size_t rest_k = 1 << 20;
+    std::size_t const pixels = width * height;
+    std::size_t const bytes =
+        pixels * pixel_bytes + width * row_bytes + std::min(pixels, groups_k) * group_bytes + rest_k;
+    void *const room = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return room != MAP_FAILED && ::munmap(room, bytes) == 0; // addresses alone: no page of it was touched
+}
+
 /** A decoded picture, freed with its owner. */
 class webp_pixels_t {
     WebPDecoderConfig config_ {};
     failure_t failure_;
 
   public:
-    webp_pixels_t(file_t file, std::size_t channels) noexcept {
+    webp_pixels_t(file_t file, std::size_t channels, WebPBitstreamFeatures const &features) noexcept {
+        bool const has_codes = features.format != 1 || features.has_alpha; // 1: lossy
+        if (has_codes && !is_memory_there(std::size_t(features.width), std::size_t(features.height))) {
+            failure_ = refuse(VP8_STATUS_OUT_OF_MEMORY);
+            return;
+        }
         if (!WebPInitDecoderConfig(&config_)) {
             failure_ = fail(uform_status_unsupported_k, "libwebp is not the one built against");
             return;
@@ -56,8 +78,9 @@ class webp_pixels_t {
     }
 };
 
-failure_t decode_still(file_t file, image_header_t const &header, row_sink_t sink) noexcept {
-    webp_pixels_t const pixels(file, header.channels);
+failure_t decode_still(file_t file, image_header_t const &header, WebPBitstreamFeatures const &features,
+                       row_sink_t sink) noexcept {
+    webp_pixels_t const pixels(file, header.channels, features);
     if (pixels.failure()) return pixels.failure();
     if (pixels.width() != header.width || pixels.height() != header.height)
         return fail(uform_status_malformed_k, "the WebP's picture is not of its header's size");
@@ -79,7 +102,7 @@ failure_t decode_first_frame(file_t file, image_header_t const &header, row_sink
         return fail(uform_status_malformed_k, "the animated WebP's first frame is not of its own size");
     buffer_t<std::uint8_t> row;
     if (!row.resize(header.width * 4)) return refuse(VP8_STATUS_OUT_OF_MEMORY);
-    webp_pixels_t const pixels(frame.content, 4);
+    webp_pixels_t const pixels(frame.content, 4, features);
     if (pixels.failure()) return pixels.failure();
     for (std::size_t y = 0; y < header.height; ++y) {
         bool const beside = y < frame.top || y - frame.top >= frame.height;
@@ -105,7 +128,7 @@ failure_t decode_webp(file_t file, image_header_t const &header, row_sink_t sink
     WebPBitstreamFeatures features;
     VP8StatusCode const status = WebPGetFeatures(file.data(), file.size(), &features);
     if (status != VP8_STATUS_OK) return refuse(status);
-    return features.has_animation ? decode_first_frame(file, header, sink) : decode_still(file, header, sink);
+    return features.has_animation ? decode_first_frame(file, header, sink) : decode_still(file, header, features, sink);
 }
 
 } // namespace uform

@@ -97,7 +97,7 @@ failure_t step_t::fill_values() noexcept {
     if (items_.modalities.empty()) return {};
     return executor_.deal(kept_.size(), [this](std::size_t kept, lane_t &lane) {
         if (!values_[kept]) return;
-        failure_t failure = items_.source.fill(items_.source.self, kept_[kept], tokens_of(kept), values_[kept]);
+        failure_t failure = items_.source.fill(items_.source.self, kept_[kept], tokens_of(kept), values_[kept], {});
         if (failure) failure.item = kept_[kept], lane.fail(failure);
     });
 }

@@ -51,11 +51,11 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const *data, std::size_t size
     limits.max_frame_pixels = 1 << 14; // so that many files a second are tried
     seen_t shown, counted;
     counted.counts = true;
-    uform::failure_t const failure = decode_clip(file, limits, uform::clip_pass_t::rows_k, {see, take, &shown});
+    uform::failure_t const failure = decode_clip({file, limits}, uform::clip_pass_t::rows_k, {see, take, &shown});
     if (failure && !is_refusal(failure.status)) std::abort();
     if (!failure && (shown.due || shown.frames == 0)) std::abort();
     if (failure.status == uform_status_unknown_kind_k) return -1; // another target's: not worth keeping
-    uform::failure_t const other = decode_clip(file, limits, uform::clip_pass_t::count_k, {see, take, &counted});
+    uform::failure_t const other = decode_clip({file, limits}, uform::clip_pass_t::count_k, {see, take, &counted});
     if (other && !is_refusal(other.status)) std::abort();
     if (!failure && !other && shown.frames > counted.frames) std::abort();
     return 0;

@@ -48,8 +48,8 @@ int main() {
         uform::file_t const view(reinterpret_cast<std::uint8_t const *>(bytes.data()), bytes.size());
         frames_t frames, counted;
         counted.only_count = true;
-        uform::failure_t const failure = decode_clip(view, {}, uform::clip_pass_t::rows_k, {see, take, &frames});
-        uform::failure_t const other = decode_clip(view, {}, uform::clip_pass_t::count_k, {see, take, &counted});
+        uform::failure_t const failure = decode_clip({view}, uform::clip_pass_t::rows_k, {see, take, &frames});
+        uform::failure_t const other = decode_clip({view}, uform::clip_pass_t::count_k, {see, take, &counted});
         std::printf("%s %zu %s %s\n", uform_status_name(failure.status), failure ? 0 : frames.count, failure.message,
                     failure.detail);
         if (!failure) std::fwrite(frames.all.data(), 1, frames.all.size(), stdout);

@@ -179,6 +179,29 @@ class MediaTest(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertNotIn(b"UTF-8", done.stderr)
 
+    def test_what_cannot_be_encoded_is_not_read(self):
+        picture, clip = self.put("a.png", self.pictures[0]), self.put("b.mp4", b"\0\0\0\x18ftypisom")
+        os.truncate(clip, 1 << 40)  # no memory holds it
+        raw = self.put("c", b"x\0")
+        os.truncate(raw, 1 << 40)
+        for reason, *arguments in (("is not of the --modality, by its first bytes", clip, "--modality", "image"),
+                                   ("nor text in UTF-8", raw), ("is a device, not a file", "/dev/zero"),
+                                   ("holds more than 4294967296 bytes", clip)):
+            done = self.encode(picture, *arguments)
+            self.expect_rows(done, [0])
+            self.assertIn(reason, done.stderr.decode())
+
+    @sources_test.unsanitized
+    def test_a_large_file_is_in_memory_once(self):
+        clip = self.put("b.mp4", b"\0\0\0\x18ftypisom")
+        os.truncate(clip, 400 << 20)
+        process = subprocess.Popen([tools_test.TOOLS / "uform_encode", str(self.model), str(self.put("a.png", self.pictures[0])), str(clip),
+                                    "--threads", "1", "--output", "/dev/null"], stderr=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        self.assertLess(used.ru_maxrss, 600 << 10)
+
     def test_all_media_in_one_batch(self):
         sound = self.put("all/b", media_fixture.recording(1))
         alone = self.encode(sound)
@@ -498,11 +521,13 @@ class MediaTrainingTest(unittest.TestCase):
             self.assertEqual((self.folder / "photos/1.png").read_bytes(), self.pictures[1])
         self.output, self.log = output, log
         os.mkfifo(self.folder / "photos/pipe.png")  # nobody writes to it
-        self.records[5]["image"] = "photos/pipe.png"
+        self.put("photos/clip.png", b"\0\0\0\x18ftypisom" + bytes(1000))
+        self.records[4]["image"], self.records[5]["image"] = "photos/clip.png", "photos/pipe.png"
         self.write_records()
         self.expect_success(self.train("--steps", 2))
-        self.assertIn("is no regular file", {event["reason"] for event in self.events("skipped")})
-        self.records[5]["image"] = "photos/5.png"
+        self.assertLessEqual({"is no regular file", "is no picture, by its first bytes"},
+                             {event["reason"] for event in self.events("skipped")})
+        self.records[4]["image"], self.records[5]["image"] = "photos/4.png", "photos/5.png"
         self.write_records(), self.output.unlink(), self.log.unlink()
         done = self.train("--steps", 6)
         self.expect_success(done)

@@ -139,7 +139,7 @@ struct builder_t {
         std::string const name = files.name_of(value);
         std::string bytes, problem;
         try {
-            bytes = files.read(value);
+            bytes = files.read(value, modality);
         } catch (tool_error_t const &error) {
             problem = without_name(error.what(), name);
         }

@@ -121,6 +121,7 @@ class encoding_run_t {
     std::optional<output_file_t> names_;
     std::optional<media_encoder_t> media_[modalities_k]; // made when the first of its files comes
     std::vector<item_t> items_;
+    std::optional<item_t> next_; // which the items at hand are not to wait for, or to lie beside in memory
     encoded_t encoded_[modalities_k];
     std::size_t first_index_ = 0; // of the items at hand, among all inputs
     std::size_t encoded_texts_ = 0;
@@ -145,7 +146,14 @@ bool encoding_run_t::gather() {
     items_.clear();
     for (std::size_t bytes = 0; items_.size() < options_.batch && bytes < options_.batch_bytes;) {
         item_t item;
-        if (!reader_.next(item)) break;
+        if (next_)
+            item = std::move(*next_), next_.reset();
+        else if (!reader_.next(item))
+            break;
+        if (item.bytes.size() > options_.batch_bytes && !items_.empty()) {
+            next_ = std::move(item);
+            break;
+        }
         bytes += item.bytes.size();
         items_.push_back(std::move(item));
         if (!items_.back().problem.empty()) skip(items_.size() - 1, std::move(items_.back().problem));
@@ -158,7 +166,7 @@ void encoding_run_t::encode_media(uform_modality_t modality) {
     file_batch_t batch;
     for (std::size_t i = 0; i < items_.size(); ++i)
         if (items_[i].problem.empty() && items_[i].modality == modality)
-            batch.add(items_[i].bytes), items_[i].bytes = {}, given.push_back(i);
+            batch.add(std::move(items_[i].bytes)), items_[i].bytes = {}, given.push_back(i);
     if (given.empty()) return;
     std::vector<refused_t> refused;
     encoded_[modality] = media(modality).encode(batch, surface_, options_.dimensions, scalar_of(options_), refused);

@@ -120,8 +120,9 @@ class evaluator_t {
         }
         std::optional<uform_modality_t> const modality = modality_of(bytes);
         if (!modality) return lose(side, item, "is no picture, clip or recording"), 0;
-        batches_[*modality].files.add(bytes), batches_[*modality].items.push_back(item);
-        return bytes.size();
+        std::size_t const size = bytes.size();
+        batches_[*modality].files.add(std::move(bytes)), batches_[*modality].items.push_back(item);
+        return size;
     }
 
     void encode_batch(side_t &side, uform_modality_t modality) {

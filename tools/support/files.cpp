@@ -97,14 +97,20 @@ std::string read_file(std::string const &path, std::size_t limit) {
     struct stat about = {};
     bool const is_regular = ::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode);
     bool const exceeds = is_regular && std::size_t(about.st_size) > limit; // told before it is read
-    if (is_regular && !exceeds) bytes.reserve(std::size_t(about.st_size) + chunk_k);
-    while (true) {
-        if (exceeds || bytes.size() > limit) fail_at(path, 0, "holds more than {} bytes; such a file is not read", limit);
-        std::size_t const before = bytes.size();
-        bytes.resize(before + chunk_k);
-        std::size_t const count = read_some(descriptor, bytes.data() + before, chunk_k, path);
-        bytes.resize(before + count);
-        if (count == 0) return bytes;
+    try {
+        if (is_regular && !exceeds) bytes.reserve(std::size_t(about.st_size) + chunk_k);
+        while (true) {
+            if (exceeds || bytes.size() > limit)
+                fail_at(path, 0, "holds more than {} bytes; such a file is not read", limit);
+            std::size_t const before = bytes.size();
+            bytes.resize(before + chunk_k);
+            std::size_t const count = read_some(descriptor, bytes.data() + before, chunk_k, path);
+            bytes.resize(before + count);
+            if (count == 0) return bytes;
+        }
+    } catch (std::bad_alloc const &) {
+        bytes = {};
+        fail_at(path, 0, "does not fit into memory");
     }
 }
 

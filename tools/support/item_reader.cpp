@@ -15,6 +15,12 @@ namespace uform::tools {
 namespace {
 
 constexpr std::size_t file_limit_k = std::size_t(1) << 32; // as the engine's own, which would refuse more
+/** A device may never end, as /dev/zero does not; pipes end with who writes. */
+bool is_endless(std::string const &path) {
+    std::error_code failed;
+    return std::filesystem::is_character_file(path, failed) || std::filesystem::is_block_file(path, failed);
+}
+
 constexpr char const *unknown_k =
     "is no picture, clip, recording or shard, nor text in UTF-8; name its --modality if it is one";
 constexpr char const *empty_k = "is empty; with --modality text it is a text without words";
@@ -125,6 +131,12 @@ bool item_reader_t::next(item_t &item) {
     return true;
 }
 
+/** Why a file that begins so need not be read whole. */
+char const *item_reader_t::problem_of(std::string_view head) const noexcept {
+    if (modality_) return may_be(head, *modality_) ? "" : "is not of the --modality, by its first bytes";
+    return modality_of(head) || head.find('\0') == head.npos ? "" : unknown_k; // nor a text
+}
+
 void item_reader_t::recognize(item_t &item) const {
     std::optional<uform_modality_t> const found = modality_ ? modality_ : modality_of(item.bytes);
     item.modality = found.value_or(uform_modality_text_k);
@@ -146,6 +158,9 @@ bool item_reader_t::open(found_file_t const &found, item_t &item) {
                 item.problem = "the shard holds no file with an extension, which is what entries are made of";
             return true;
         }
+        std::string const head = read_head(item.name, signature_bytes_k);
+        item.problem = is_endless(item.name) ? "is a device, not a file" : problem_of(head);
+        if (!item.problem.empty()) return true;
         item.bytes = read_file(item.name, file_limit_k);
         recognize(item);
     } catch (tool_error_t const &error) {
@@ -185,6 +200,8 @@ void item_reader_t::read_entry(shard_entry_t const &entry, item_t &item) const {
         item.problem = fmt::format("holds more than {} bytes; such a file is not read", file_limit_k);
         return;
     }
+    item.problem = problem_of(shard_->read(*member, signature_bytes_k));
+    if (!item.problem.empty()) return;
     item.bytes = shard_->read(*member);
     recognize(item);
 }

@@ -45,6 +45,7 @@ class item_reader_t {
     bool open(found_file_t const &found, item_t &item);
     void read_entry(shard_entry_t const &entry, item_t &item) const;
     shard_member_t const *member_of(shard_entry_t const &entry, std::string &problem) const;
+    char const *problem_of(std::string_view head) const noexcept;
     void recognize(item_t &item) const;
 
     encoding_options_t const &options_;

@@ -3,6 +3,7 @@
  *  @brief Fills the argument structs of the three verbs, which differ in their type alone.
  */
 #include <cstdint>
+#include <new>
 #include <numeric>
 
 #include "support/error.hpp"
@@ -86,6 +87,21 @@ encoded_t media_encoder_t::call(file_batch_t const &batch, surface_t surface, st
     }
 }
 
+bool media_encoder_t::is_too_large(file_batch_t const &batch, std::size_t index) {
+    if (batch.count() == 1) return true;
+    uform_outcome_t outcome = {};
+    std::size_t const truncated = truncated_;
+    try {
+        file_batch_t alone;
+        alone.add(batch[index]);
+        call(alone, surface_t::embeddings_k, 0, uform_scalar_f32_k, outcome);
+    } catch (std::bad_alloc const &) {
+        return true;
+    }
+    truncated_ = truncated;
+    return uform_outcome_status(&outcome) == uform_status_out_of_memory_k;
+}
+
 encoded_t media_encoder_t::encode(file_batch_t &batch, surface_t surface, std::size_t dimensions, uform_scalar_t scalar,
                                   std::vector<refused_t> &refused) {
     std::vector<std::size_t> given(batch.count()); // where what is left was at first
@@ -95,8 +111,9 @@ encoded_t media_encoder_t::encode(file_batch_t &batch, surface_t surface, std::s
         encoded_t const encoded = call(batch, surface, dimensions, scalar, outcome);
         uform_status_t const status = uform_outcome_status(&outcome);
         if (status == uform_status_success_k) return encoded;
-        bool const is_final = status == uform_status_out_of_memory_k || status == uform_status_cancelled_k;
-        if (!is_final && outcome.item < batch.count()) {
+        bool is_its_own = outcome.item < batch.count() && status != uform_status_cancelled_k;
+        if (status == uform_status_out_of_memory_k) is_its_own = is_its_own && is_too_large(batch, outcome.item);
+        if (is_its_own) {
             refused.push_back({given[outcome.item], reason_of(outcome)});
             given.erase(given.begin() + std::ptrdiff_t(outcome.item));
             batch.drop(outcome.item);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "support/engine.hpp"
@@ -19,6 +20,17 @@ class file_batch_t {
   public:
     void reserve(std::size_t bytes) { bytes_.reserve(bytes); }
     void add(std::string_view file) { bytes_.append(file), offsets_.push_back(bytes_.size()); }
+    /** The first one is taken as it is: a large file alone is not in memory twice. */
+    void add(std::string &&file) {
+        if (bytes_.empty() && bytes_.capacity() < file.size())
+            bytes_ = std::move(file);
+        else
+            bytes_.append(file);
+        offsets_.push_back(bytes_.size());
+    }
+    std::string_view operator[](std::size_t index) const noexcept {
+        return std::string_view(bytes_).substr(offsets_[index], offsets_[index + 1] - offsets_[index]);
+    }
     /** Takes one out; those behind it move up. */
     void drop(std::size_t index);
     void clear() noexcept { bytes_.clear(), offsets_.resize(1); }
@@ -46,13 +58,16 @@ class media_encoder_t {
     media_encoder_t(std::string const &checkpoint, model_t const &model, executor_t const &executor,
                     uform_modality_t modality);
 
-    /** Encodes what the verb accepts; what it refuses is taken out of the batch. A failure that no single file is to
-     *  blame for refuses them all where it is `unsupported`, and ends the tool else. */
+    /** Encodes what the verb accepts; what it refuses is taken out of the batch, as is a file that memory does not suffice
+     *  for even alone. A failure that no single file is to blame for refuses them all where it is `unsupported`, and ends
+     *  the tool else. */
     encoded_t encode(file_batch_t &batch, surface_t surface, std::size_t dimensions, uform_scalar_t scalar,
                      std::vector<refused_t> &refused);
     std::size_t truncated() const noexcept { return truncated_; } // over all batches
 
   private:
+    /** Whether memory does not suffice for one of a batch's files even alone. */
+    bool is_too_large(file_batch_t const &batch, std::size_t index);
     encoded_t call(file_batch_t const &batch, surface_t surface, std::size_t dimensions, uform_scalar_t scalar,
                    uform_outcome_t &outcome);
 

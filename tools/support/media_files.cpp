@@ -2,12 +2,14 @@
  *  @file media_files.cpp
  *  @brief Paths, and references `OFFSET:BYTES:LENGTH:SHARD/MEMBER`, LENGTH being that of the shard's path.
  */
+#include <algorithm>
 #include <charconv>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "support/error.hpp"
 #include "support/media_files.hpp"
+#include "support/signature.hpp"
 
 namespace uform::tools {
 
@@ -30,6 +32,12 @@ reference_t reference_in(std::string_view text) {
     }
     found.name = text;
     return found;
+}
+
+char const *refusal_of(uform_modality_t modality) noexcept {
+    return modality == uform_modality_image_k   ? "is no picture, by its first bytes"
+           : modality == uform_modality_video_k ? "is no clip but a picture, by its first bytes"
+                                                : "is no recording but a picture, by its first bytes";
 }
 
 } // namespace
@@ -55,19 +63,23 @@ void media_files_t::announce(std::string_view value) const noexcept {
     ::close(descriptor);
 }
 
-std::string media_files_t::read(std::string_view value) const {
+std::string media_files_t::read(std::string_view value, uform_modality_t modality) const {
     if (!shards_) {
         std::string const path = name_of(value);
         check_path(path, path);
         if (std::error_code failed;
             std::filesystem::exists(path, failed) && !std::filesystem::is_regular_file(path, failed))
             fail_at(path, 0, "is no regular file"); // a pipe would wait for its writer
+        if (!may_be(read_head(path, signature_bytes_k), modality)) fail_at(path, 0, "{}", refusal_of(modality));
         return read_file(path, file_limit_k);
     }
     reference_t const found = reference_in(value);
     if (found.bytes > file_limit_k)
         fail_at(found.name, 0, "holds more than {} bytes; such a file is not read", file_limit_k);
-    std::string bytes = read_part(std::string(found.name.substr(0, found.length)), found.offset, found.bytes);
+    std::string const shard(found.name.substr(0, found.length));
+    std::size_t const head = std::size_t(std::min<std::uint64_t>(found.bytes, signature_bytes_k));
+    if (!may_be(read_part(shard, found.offset, head), modality)) fail_at(found.name, 0, "{}", refusal_of(modality));
+    std::string bytes = read_part(shard, found.offset, found.bytes);
     if (bytes.size() < found.bytes) fail_at(found.name, 0, "is not whole any more; its shard has changed");
     return bytes;
 }

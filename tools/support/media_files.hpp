@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include <uform/model.h>
+
 #include "support/files.hpp"
 #include "support/shard.hpp"
 
@@ -29,8 +31,9 @@ class media_files_t {
     std::string name_of(std::string_view value) const;
     /** Tells the system that it is wanted soon. */
     void announce(std::string_view value) const noexcept;
-    /** All its bytes, or a failure that begins with its name; from any thread. */
-    std::string read(std::string_view value) const;
+    /** All its bytes, or a failure that begins with its name; from any thread. A file that cannot be of the modality is
+     *  not read beyond its beginning; text stands for any. */
+    std::string read(std::string_view value, uform_modality_t modality = uform_modality_text_k) const;
 
   private:
     std::filesystem::path folder_;

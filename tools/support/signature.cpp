@@ -40,6 +40,15 @@ std::optional<uform_modality_t> modality_of(std::string_view head) noexcept {
     return std::nullopt;
 }
 
+bool may_be(std::string_view head, uform_modality_t modality) noexcept {
+    if (modality == uform_modality_text_k) return true;
+    std::optional<uform_modality_t> const found = modality_of(head);
+    bool const is_picture = found == uform_modality_image_k, is_wanted = modality == uform_modality_image_k;
+    if (found) return is_picture == is_wanted; // clips have sound, and sound its own containers
+    // All pictures have a signature; what is short enough to be read anyway is its verb's to tell.
+    return !is_wanted || head.size() < signature_bytes_k;
+}
+
 bool is_tar(std::string_view head) noexcept { return says(head, 257, "ustar"); }
 
 bool is_text(std::string_view bytes) noexcept {

@@ -16,6 +16,9 @@ inline constexpr std::size_t signature_bytes_k = 512; // what is looked at, of a
 /** The modality of a medium's signature; none where the bytes are no medium's. `head` is a file's beginning. */
 std::optional<uform_modality_t> modality_of(std::string_view head) noexcept;
 
+/** Whether a file that begins so may be of a modality: what no decoder of it would take need not be read whole. */
+bool may_be(std::string_view head, uform_modality_t modality) noexcept;
+
 /** Whether a file begins as a tar archive that says so, as all but those of 1979 do. */
 bool is_tar(std::string_view head) noexcept;
 

@@ -9,13 +9,15 @@
 #pragma once
 #include <uform/encoder/entry.hpp>
 #include <uform/encoder/landing.hpp>
+#include <uform/utilities/stop.hpp>
 
 namespace uform {
 
 /** Answers the values of an item's tokens. */
 struct token_source_t {
-    /** Writes the first `tokens` [tokens, token values] of an item; from any thread, items at once. */
-    failure_t (*fill)(void *self, std::size_t item, std::size_t tokens, bf16_t *values) noexcept = nullptr;
+    /** Writes the first `tokens` [tokens, token values] of an item; from any thread, items at once. What takes long asks
+     *  `stop`, and ends as `cancelled`. */
+    failure_t (*fill)(void *self, std::size_t item, std::size_t tokens, bf16_t *values, stop_t stop) noexcept = nullptr;
     void *self = nullptr;
 };
 

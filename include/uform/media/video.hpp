@@ -19,6 +19,13 @@
 
 namespace uform {
 
+/** A file of a clip, and what is to be kept of it. */
+struct clip_t {
+    file_t file;
+    uform_limits_t limits {}; // zeros are defaults
+    stop_t stop {};           // asked before each packet and each frame
+};
+
 /** A frame that is shown. */
 struct clip_frame_t {
     std::size_t width = 0, height = 0; // pixels, as stored
@@ -43,8 +50,7 @@ struct frame_sink_t {
 enum class clip_pass_t : std::uint8_t { count_k, rows_k };
 
 /**
- *  Shows a clip's frames to a sink until that stops it, which is a success, or they end. A zero limit is its default:
- *  the file's bytes and the pixels its header tells are held against theirs before anything is decoded, the decoder
+ *  Shows a clip's frames to a sink until that stops it, which is a success, or they end. The file's bytes and the pixels its header tells are held against theirs before anything is decoded, the decoder
  *  holds what the frames themselves tell against it before it allocates; and frames must be shown by `max_seconds`. A
  *  clip without frames is `malformed`; a file of sound alone, like one of another format, `unknown_kind`.
  *
@@ -52,6 +58,6 @@ enum class clip_pass_t : std::uint8_t { count_k, rows_k };
  *  damaged. It reads packets where each is a frame, as of VP8, VP9 and AV1, and of streams of H.264 and H.265 that begin
  *  with a picture that clears the decoder; others it decodes, but for what only pixels need.
  */
-failure_t decode_clip(file_t file, uform_limits_t const &limits, clip_pass_t pass, frame_sink_t sink) noexcept;
+failure_t decode_clip(clip_t const &clip, clip_pass_t pass, frame_sink_t sink) noexcept;
 
 } // namespace uform

@@ -6,7 +6,7 @@
 
 namespace uform {
 
-failure_t decode_clip(file_t, uform_limits_t const &, clip_pass_t, frame_sink_t) noexcept {
+failure_t decode_clip(clip_t const &, clip_pass_t, frame_sink_t) noexcept {
     return fail(uform_status_unsupported_k, "this build reads no clips; configure with -DUFORM_WITH_FFMPEG=ON");
 }
 
