@@ -86,6 +86,8 @@ compared_t measure_steps(class_t const &each, tier_t const &tier, step_t const &
     if (tier.in_table) ready = peers_for(peers, folder, tier, step, threads);
     uform_executor_t executor = executor_of(threads);
     uform_trainer_t trainer = trainer_of(executor, tier.hidden, tier.depth, 256, nullptr, tier.kept);
+    for (int warm = 0; warm < 2; ++warm) // the first finds out what memory a step takes, the second brings it together
+        step.take(executor, trainer, false);
     compared_t const run = measure_in_turn(each, threads, 3 * step.texts.flops(tier.hidden, tier.depth), rounds, ready,
                                            [&] { step.take(executor, trainer, false); });
     uform_trainer_free(trainer);
