@@ -50,9 +50,10 @@ struct frame_sink_t {
 enum class clip_pass_t : std::uint8_t { count_k, rows_k };
 
 /**
- *  Shows a clip's frames to a sink until that stops it, which is a success, or they end. The file's bytes and the pixels its header tells are held against theirs before anything is decoded, the decoder
- *  holds what the frames themselves tell against it before it allocates; and frames must be shown by `max_seconds`. A
- *  clip without frames is `malformed`; a file of sound alone, like one of another format, `unknown_kind`.
+ *  Shows a clip's frames to a sink until that stops it, which is a success, or they end. The file's bytes and the pixels
+ *  its header tells are held against their limits before anything is decoded, the decoder holds what the frames
+ *  themselves tell against it before it allocates; and frames must be shown by `max_seconds`. A clip without frames is
+ *  `malformed`; a file of sound alone, like one of another format, `unknown_kind`.
  *
  *  Counting sees the frames that decoding shows, of the size that the container tells; where it sees more, the clip is
  *  damaged. It reads packets where each is a frame, as of VP8, VP9 and AV1, and of streams of H.264 and H.265 that begin
