@@ -67,7 +67,8 @@ constexpr tier_t tiers_k[] = {
     {"train_items_256", "micro 256 x 6, 16384 tokens", 256, 6, 32, 256},
     {"train_kept_items_256", "micro 256 x 6, 4096 tokens", 256, 6, 8, 256, true, everything_k},
     {"train_kept_items_256", "micro 256 x 6, 8192 tokens", 256, 6, 16, 256, true, everything_k},
-    {"train_kept_items_256", "micro 256 x 6, 16384 tokens", 256, 6, 32, 256, true, everything_k}};
+    {"train_kept_items_256", "micro 256 x 6, 16384 tokens", 256, 6, 32, 256, true, everything_k},
+    {"train_kept_256_pairs_of_128", "micro 256 x 6, 65536 tokens", 256, 6, 256, 128, true, everything_k}};
 
 /** A peer starts from our fresh checkpoint; that its tower computes what ours does, bench_encode has compared. */
 std::vector<rival_t *> peers_for(peers_t const &peers, folder_t const &folder, tier_t const &tier, step_t const &step,
