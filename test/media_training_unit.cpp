@@ -72,7 +72,7 @@ struct batch_t {
         view.data = data.data(), view.offsets = offsets.data();
         step.texts = tape_t<unsigned char>(view, items.size());
         step.modalities = modalities, step.grids = grids;
-        step.source = {[](void *self, std::size_t item, std::size_t tokens, bf16_t *values) noexcept {
+        step.source = {[](void *self, std::size_t item, std::size_t tokens, bf16_t *values, stop_t) noexcept {
                            return static_cast<batch_t const *>(self)->fill(item, tokens, values);
                        },
                        this};
@@ -401,7 +401,7 @@ struct waves_t {
         double const angle = std::numbers::pi * test::splitmix(state), phase = std::numbers::pi * test::splitmix(state);
         return 0.8 * std::sin((std::cos(angle) * y + std::sin(angle) * x) * 0.3 + phase + 0.5 * double(c));
     }
-    static failure_t fill(void *self, std::size_t item, std::size_t tokens, bf16_t *values) noexcept {
+    static failure_t fill(void *self, std::size_t item, std::size_t tokens, bf16_t *values, stop_t) noexcept {
         batch_t const &batch = *static_cast<batch_t const *>(self);
         for (std::size_t i = 0; i < tokens * 48; ++i) {
             std::size_t const token = i / 48, c = i / 16 % 3, y = token / 6 * 4 + i / 4 % 4, x = token % 6 * 4 + i % 4;
@@ -430,7 +430,7 @@ TEST(media_training, hidden_patches_are_learned_from_those_that_show) {
         if (step % 16) continue;
         std::vector<bf16_t> values(36 * 48);
         double target[48];
-        (void)waves_t::fill(&waves.batch, 0, 36, values.data());
+        (void)waves_t::fill(&waves.batch, 0, 36, values.data(), {});
         for (std::size_t token = 0; token < 36; ++token, ++patches) {
             double wide[48];
             for (std::size_t i = 0; i < 48; ++i) wide[i] = widen(values[token * 48 + i]);

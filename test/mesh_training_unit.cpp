@@ -123,7 +123,7 @@ struct share_t {
         scored.offsets.resize(count() + 1);
         if (terms & media_terms_k) {
             items.modalities = modalities, items.grids = grids;
-            items.source = {[](void *self, std::size_t item, std::size_t tokens, bf16_t *values) noexcept {
+            items.source = {[](void *self, std::size_t item, std::size_t tokens, bf16_t *values, stop_t) noexcept {
                                 return static_cast<share_t const *>(self)->fill(item, tokens, values);
                             },
                             const_cast<share_t *>(this)};
@@ -283,7 +283,7 @@ TEST(mesh_training_roles, DISABLED_decode) {
     step_items_t items = share.items(scored, true);
     token_source_t const source = items.source;
     if (role.index == 1)
-        items.source.fill = [](void *, std::size_t, std::size_t, bf16_t *) noexcept {
+        items.source.fill = [](void *, std::size_t, std::size_t, bf16_t *, stop_t) noexcept {
             return fail(uform_status_malformed_k, "the file is damaged");
         };
     uform_trainer_step_stats_t stats {};

@@ -60,8 +60,9 @@ class listed_t : public testing::Environment {
             "write the list anew with UFORM_CONFORMANCE_WRITE, then replay it in the bindings";
         EXPECT_EQ(told.lines.size(), expected.size()) << remedy;
         auto const differ = std::mismatch(told.lines.begin(), told.lines.end(), expected.begin(), expected.end());
-        if (differ.first != told.lines.end() && differ.second != expected.end())
+        if (differ.first != told.lines.end() && differ.second != expected.end()) {
             EXPECT_EQ(*differ.first, *differ.second) << remedy;
+        }
     }
 };
 testing::Environment *const listed = testing::AddGlobalTestEnvironment(new listed_t);
