@@ -74,11 +74,11 @@ def top_k(queries: ArrayLike, rows: ArrayLike, count: int, *, block: int = 65_53
 
 def make_index(rows: ArrayLike, *, dtype: str = "f16") -> Any:
     """A `usearch.index.Index` over rows by inner product, keyed by position: `index.search(query, count)`."""
-    from usearch.index import Index
-
     rows = np.asarray(rows)
     if rows.ndim != 2:
         raise ShapeMismatchError(f"rows must be a matrix, not {rows.shape}")
+    from usearch.index import Index
+
     index = Index(ndim=rows.shape[1], metric="ip", dtype=dtype)
     index.add(np.arange(len(rows), dtype=np.uint64), rows)
     return index
