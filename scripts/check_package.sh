@@ -73,7 +73,8 @@ shopt -s nullglob
 tried=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 for other in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3 /usr/bin/python3.[0-9]* /usr/local/bin/python3.[0-9]*; do
     version=$("$other" -c 'import sys; print("%d.%d" % sys.version_info[:2] if sys.version_info >= (3, 9) else "")' 2>/dev/null || true)
-    if [ -z "$version" ] || [[ " $tried " == *" $version "* ]]; then continue; fi
+    # The pattern also finds python3.11-config, which answers whatever it is asked with how it is used.
+    if ! [[ $version =~ ^3\.[0-9]+$ ]] || [[ " $tried " == *" $version "* ]]; then continue; fi
     tried+=" $version"
     scripts/check_python.sh "$other"
 done
