@@ -149,16 +149,18 @@ struct stream_t {
         return std::move(result).ValueUnsafe();
     }
 
-    /** Pages come through a buffer, not a column of a row group at once, which is what Arrow does unless told. */
+    /** Pages come through a buffer, not a column of a row group at once, which is what Arrow does unless told. Memory
+     *  is the C library's: of Arrow's own pool, which keeps what is returned, a large row group takes twice as much. */
     void open() {
-        file = require(arrow::io::ReadableFile::Open(path));
-        parquet::ReaderProperties properties;
+        arrow::MemoryPool *const pool = arrow::system_memory_pool();
+        file = require(arrow::io::ReadableFile::Open(path, pool));
+        parquet::ReaderProperties properties(pool);
         properties.enable_buffered_stream();
         parquet::arrow::FileReaderBuilder builder;
         require(builder.Open(file, properties));
         parquet::ArrowReaderProperties arrow_properties(false);
         arrow_properties.set_pre_buffer(false), arrow_properties.set_batch_size(rows_at_once_k);
-        builder.properties(arrow_properties);
+        builder.memory_pool(pool)->properties(arrow_properties);
         require(builder.Build(&reader));
     }
 
