@@ -48,6 +48,9 @@ TEST(kit_unit, products) {
     EXPECT_EQ(d_w[1], 1 + 1 * 2 + 2 * 4);
     EXPECT_EQ(d_w[2], 1 + 10 * 1 + 20 * 3);
     EXPECT_EQ(d_w[3], 1 + 10 * 2 + 20 * 4);
+    kit_t::gemm_backward_weight(lane, 2, 2, 2, d_y, x, {d_w, false});
+    EXPECT_EQ(d_w[0], 1 * 1 + 2 * 3);
+    EXPECT_EQ(d_w[3], 10 * 2 + 20 * 4);
 }
 
 TEST(kit_unit, rmsnorm) {

@@ -138,8 +138,11 @@ std::size_t parameters_t::find(std::string_view name) const noexcept {
     return absent_k;
 }
 
-void parameters_t::clear_slab(std::size_t slab) noexcept {
-    std::memset(gradients_.data() + slab * elements_, 0, elements_ * sizeof(float));
+void parameters_t::clear(std::size_t slab, bool matrices_of_blocks) noexcept {
+    float *const gradients = gradients_.data() + slab * elements_;
+    for (tensor_spec_t const &spec : specs_)
+        if ((spec.is_of_block() && spec.is_matrix()) == matrices_of_blocks)
+            std::memset(gradients + gradient_offsets_[spec.index], 0, spec.elements() * sizeof(float));
 }
 
 void parameters_t::reduce(std::size_t used, std::size_t first, std::size_t last) noexcept {

@@ -94,7 +94,7 @@ failure_t step_t::score() noexcept {
     std::size_t const bias = parameters.find("contrastive.bias"), hidden = geometry().hidden;
     lane_t &lane = executor_.wide_lane();
     scratch_scope_t scope(lane);
-    trainer_.parameters_.clear_slab(0); // temperatures gather there before the towers do
+    trainer_.parameters_.clear_others(0); // temperatures gather there before the towers do
 
     contrastive_t<float> in;
     in.relations = world_relations_, in.form = pair_loss_t(options.contrastive.pair_loss), in.hidden = hidden;
@@ -115,7 +115,7 @@ failure_t step_t::score() noexcept {
                                 d_world_embeddings_);
     if (options.interacts()) score_token_vectors(lane);
     if (wants_stats_) effective_rank_ = effective_rank(lane, world_kept_, hidden, world_embeddings_);
-    if (world().index() > 0) trainer_.parameters_.clear_slab(0); // rank 0's temperatures count, as all are the same
+    if (world().index() > 0) trainer_.parameters_.clear_others(0); // rank 0's temperatures count, as all are the same
     return lane.failure();
 }
 
@@ -137,13 +137,16 @@ void step_t::score_token_vectors(lane_t &lane) noexcept {
 
 failure_t step_t::backward() noexcept {
     return for_each(slabs_used_, [this](std::size_t slab, lane_t &lane) {
-        if (slab > 0 || !trainer_.options_.contrasts()) trainer_.parameters_.clear_slab(slab);
-        for (std::size_t i = slabs_[slab].first; i < slabs_[slab].last && !lane.failed(); ++i)
-            backward_chunk(chunks_[i], trainer_.parameters_.tower_gradients(slab), lane);
+        std::size_t const first = slabs_[slab].first, last = slabs_[slab].last;
+        if (slab > 0 || !trainer_.options_.contrasts()) trainer_.parameters_.clear_others(slab);
+        if (first == last) trainer_.parameters_.clear_matrices(slab);
+        for (std::size_t i = first; i < last && !lane.failed(); ++i)
+            backward_chunk(chunks_[i], trainer_.parameters_.tower_gradients(slab), i > first, lane);
     });
 }
 
-void step_t::backward_chunk(chunk_t &chunk, tower_gradients_t<float> const &gradients, lane_t &lane) noexcept {
+void step_t::backward_chunk(chunk_t &chunk, tower_gradients_t<float> const &gradients, bool continues,
+                            lane_t &lane) noexcept {
     tower_weights_t<float> const &weights = trainer_.tower_.weights;
     scratch_scope_t scope(lane);
     float *d_states = lane.claim<float>(cells(chunk));
@@ -154,7 +157,8 @@ void step_t::backward_chunk(chunk_t &chunk, tower_gradients_t<float> const &grad
     if (trainer_.options_.chooses()) backward_choices(chunk, gradients, d_states, lane);
     if (trainer_.options_.contrasts()) backward_read(chunk, gradients, d_states, lane);
     if (!lane.failed())
-        tower_backward(*trainer_.kit_, lane, weights, gradients, chunk.batch, chunk.residuals, chunk.states, d_states);
+        tower_backward(*trainer_.kit_, lane, weights, gradients, chunk.batch, chunk.residuals, chunk.states, d_states,
+                       continues);
 }
 
 void step_t::backward_token_vectors(chunk_t const &chunk, tower_gradients_t<float> const &gradients,

@@ -128,7 +128,8 @@ class step_t {
     failure_t score() noexcept;
     void score_token_vectors(lane_t &lane) noexcept;
     failure_t backward() noexcept;
-    void backward_chunk(chunk_t &chunk, tower_gradients_t<float> const &gradients, lane_t &lane) noexcept;
+    void backward_chunk(chunk_t &chunk, tower_gradients_t<float> const &gradients, bool continues,
+                        lane_t &lane) noexcept;
     void backward_masked(chunk_t &chunk, tower_gradients_t<float> const &gradients, float *d_states_sum,
                          lane_t &lane) noexcept;
     float media_weight(std::size_t medium) const noexcept;

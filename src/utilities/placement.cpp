@@ -14,6 +14,7 @@
 #endif
 
 #include <uform/utilities/cores.hpp>
+#include <uform/utilities/pages.hpp>
 
 namespace uform {
 namespace {
@@ -52,6 +53,7 @@ bool placed_t::resize(std::size_t bytes, domains_t const &domains) noexcept {
     if (bytes == 0) return true;
     data_ = static_cast<std::byte *>(::operator new(bytes, std::align_val_t(alignment_k), std::nothrow));
     size_ = data_ ? bytes : 0;
+    prefer_large_pages(data_, size_);
     return data_ != nullptr;
 }
 
@@ -63,6 +65,7 @@ bool placed_t::map(std::size_t bytes, domains_t const &domains) noexcept {
         ::mmap(nullptr, whole_pages(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return false;
     place(memory, whole_pages(bytes), domains);
+    prefer_large_pages(memory, bytes);
     data_ = static_cast<std::byte *>(memory), size_ = bytes, mapped_ = true;
     return true;
 }

@@ -48,7 +48,7 @@ bool bind_tensor(tower_tensors_t<matrix_, scale_> &tensors, tensor_spec_t const 
     };
     std::string_view name = spec.name();
     if (name == "norm") return tensors.norm = scale, true;
-    bool const inside = name.starts_with("blocks.");
+    bool const inside = spec.is_of_block();
     if (inside) name.remove_prefix(name.find('.', 7) + 1);
     if (inside && name == "attention.norm") return tensors.blocks[spec.block].attention_norm = scale, true;
     if (inside && name == "mlp.norm") return tensors.blocks[spec.block].mlp_norm = scale, true;

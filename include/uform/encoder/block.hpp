@@ -63,30 +63,35 @@ void block_forward(kit_ const &kit, lane_t &lane, geometry_t const &geometry, bl
 }
 
 /** From what `block_replay` left in the stash; `d_x_sum` [tokens, hidden] comes in as the gradient of the block's output
- *  and leaves as that of its input. */
+ *  and leaves as that of its input. Gradients of matrices are set unless they continue sums. */
 template <typename kit_, typename wide_ = typename kit_::wide_t>
 void block_backward(kit_ const &kit, lane_t &lane, geometry_t const &geometry, block_weights_t<wide_> const &weights,
                     block_gradients_t<wide_> const &gradients, block_items_t<wide_> const &batch, wide_ const *x,
-                    wide_ *d_x_sum, block_stash_t<wide_> const &stash, block_d_stash_t<wide_> const &d) noexcept {
+                    wide_ *d_x_sum, block_stash_t<wide_> const &stash, block_d_stash_t<wide_> const &d,
+                    bool continues) noexcept {
     std::size_t const tokens = batch.items.tokens(), hidden = geometry.hidden, inner = geometry.inner();
     std::size_t const heads = geometry.heads();
 
     kit.cast_rows(lane, tokens * hidden, d_x_sum, d.d_narrow);
-    kit.gemm_backward_weight(lane, tokens, hidden, inner, d.d_narrow, stash.activated, gradients.down_sum);
+    kit.gemm_backward_weight(lane, tokens, hidden, inner, d.d_narrow, stash.activated,
+                             {gradients.down_sum, continues});
     kit.gemm(lane, tokens, d.d_narrow, weights.down_transposed, d.d_activated);
     kit.swiglu_backward(lane, tokens, inner, stash.gate_up, d.d_activated, d.d_gate_up);
-    kit.gemm_backward_weight(lane, tokens, 2 * inner, hidden, d.d_gate_up, stash.mlp_normed, gradients.gate_up_sum);
+    kit.gemm_backward_weight(lane, tokens, 2 * inner, hidden, d.d_gate_up, stash.mlp_normed,
+                             {gradients.gate_up_sum, continues});
     kit.gemm(lane, tokens, d.d_gate_up, weights.gate_up_transposed, d.d_normed);
     kit.rmsnorm_backward(
         lane, tokens, hidden,
         {stash.middle, weights.mlp_norm, stash.mlp_inverse_rms, d.d_normed, d_x_sum, gradients.mlp_norm_sum});
 
     kit.cast_rows(lane, tokens * hidden, d_x_sum, d.d_narrow);
-    kit.gemm_backward_weight(lane, tokens, hidden, hidden, d.d_narrow, stash.attended, gradients.output_sum);
+    kit.gemm_backward_weight(lane, tokens, hidden, hidden, d.d_narrow, stash.attended,
+                             {gradients.output_sum, continues});
     kit.gemm(lane, tokens, d.d_narrow, weights.output_transposed, d.d_attended);
     kit.attention_backward(lane, batch.items, heads, {stash.qkv, stash.attended, stash.lse, d.d_attended, d.d_qkv});
     kit.rope(lane, tokens, heads, batch.rotary, rotation_t::backward_k, d.d_qkv);
-    kit.gemm_backward_weight(lane, tokens, 3 * hidden, hidden, d.d_qkv, stash.normed, gradients.qkv_sum);
+    kit.gemm_backward_weight(lane, tokens, 3 * hidden, hidden, d.d_qkv, stash.normed,
+                             {gradients.qkv_sum, continues});
     kit.gemm(lane, tokens, d.d_qkv, weights.qkv_transposed, d.d_normed);
     kit.rmsnorm_backward(
         lane, tokens, hidden,

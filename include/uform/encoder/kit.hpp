@@ -78,6 +78,15 @@ struct pool_backward_t {
     wide_ *d_query_sum;            // [hidden]
 };
 
+/** Where the gradient of a weight gathers: added to what lies there or, where nothing was gathered yet, set. */
+template <typename wide_>
+struct weight_sum_t {
+    wide_ *data; // [outputs, inputs]
+    bool continues;
+
+    weight_sum_t(wide_ *sum, bool is_continued = true) noexcept : data(sum), continues(is_continued) {}
+};
+
 /** Rows of a table, each times a factor of its own, that are added to one row. */
 template <typename wide_>
 struct gather_rows_t {
@@ -120,9 +129,9 @@ struct kit_table_t {
     // Products. `addend` [rows, outputs] may be null and may be `y`.
     void (*gemm)(lane_t &, std::size_t rows, narrow a, packed_t w, bf16_t *y) noexcept;
     void (*gemm_wide)(lane_t &, std::size_t rows, narrow a, packed_t w, wide addend, float *y) noexcept;
-    // d_w_sum[outputs, inputs] += d_y[rows, outputs]^T * a[rows, inputs]
+    // d_w_sum[outputs, inputs] += d_y[rows, outputs]^T * a[rows, inputs]; the same bits set as added to zeros
     void (*gemm_backward_weight)(lane_t &, std::size_t rows, std::size_t outputs, std::size_t inputs, narrow d_y,
-                                 narrow a, float *d_w_sum) noexcept;
+                                 narrow a, weight_sum_t<float> d_w_sum) noexcept;
 
     // y = x / rms(x) * scale, epsilon 1e-6; inverse_rms [rows] is kept for the backward.
     void (*rmsnorm)(lane_t &, std::size_t rows, std::size_t columns, wide x, wide scale, bf16_t *y,

@@ -125,14 +125,15 @@ struct kit {
                  [=](std::size_t cell, wide_t product) { y[cell] = addend ? addend[cell] + product : product; });
     }
     static void gemm_backward_weight(lane_t &lane, std::size_t rows, std::size_t outputs, std::size_t inputs,
-                                     narrow d_y, narrow a, wide_t *d_w_sum) noexcept {
+                                     narrow d_y, narrow a, weight_sum_t<wide_t> d_w_sum) noexcept {
         lane.rows(outputs, 1, [=](std::size_t first, std::size_t last, lane_t &) {
             for (std::size_t output = first; output < last; ++output)
                 for (std::size_t input = 0; input < inputs; ++input) {
                     wide_t sum = 0;
                     for (std::size_t row = 0; row < rows; ++row)
                         sum += load(d_y[row * outputs + output]) * load(a[row * inputs + input]);
-                    d_w_sum[output * inputs + input] += sum;
+                    wide_t &gathered = d_w_sum.data[output * inputs + input];
+                    gathered = (d_w_sum.continues ? gathered : wide_t(0)) + sum;
                 }
         });
     }

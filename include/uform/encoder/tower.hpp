@@ -137,11 +137,12 @@ void enter_backward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const 
                                     batch.runs, d_x);
 }
 
-/** From d_states [tokens, hidden] back to the entries; `residuals` hold every block's input. */
+/** From d_states [tokens, hidden] back to the entries; `residuals` hold every block's input. Gradients are added, those
+ *  of the blocks' matrices set unless they continue sums. */
 template <typename kit_, typename batch_, typename wide_ = typename kit_::wide_t>
 void tower_backward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const &weights,
                     tower_gradients_t<wide_> const &gradients, batch_ const &batch, residuals_t<wide_> const &residuals,
-                    states_t<wide_> const &forward, wide_ const *d_states) noexcept {
+                    states_t<wide_> const &forward, wide_ const *d_states, bool continues = true) noexcept {
     geometry_t const &geometry = weights.geometry;
     std::size_t const tokens = batch.items.tokens(), cells = tokens * geometry.hidden;
     scratch_scope_t scope(lane);
@@ -161,7 +162,7 @@ void tower_backward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const 
         if (!residuals.keeps(block))
             block_replay(kit, lane, geometry, weights.blocks[block], items, residuals.input(block), stash);
         block_backward(kit, lane, geometry, weights.blocks[block], gradients.blocks[block], items,
-                       residuals.input(block), d_x, stash, d_stash);
+                       residuals.input(block), d_x, stash, d_stash, continues);
         if (lane.failed()) return;
     }
     enter_backward(kit, lane, weights, gradients, batch, d_x);

@@ -106,6 +106,7 @@ struct tensor_spec_t {
 
     std::string_view name() const noexcept { return name_text; }
     bool is_matrix() const noexcept { return rank == 2; }
+    bool is_of_block() const noexcept { return name().starts_with("blocks."); }
     bool is_f32() const noexcept { return dtype == dtype_t::f32_k; }
     std::size_t elements() const noexcept { return rows * columns; }
     std::size_t fan_in() const noexcept { return columns; } // of a linear weight [outputs, inputs]

@@ -48,7 +48,9 @@ class parameters_t {
     std::size_t find(std::string_view name) const noexcept;
 
     tower_gradients_t<float> const &tower_gradients(std::size_t slab) const noexcept { return towers_[slab]; }
-    void clear_slab(std::size_t slab) noexcept;
+    /** Clears a slab's matrices of blocks, which the first backward would set, or all else, which every one adds to. */
+    void clear_matrices(std::size_t slab) noexcept { clear(slab, true); }
+    void clear_others(std::size_t slab) noexcept { clear(slab, false); }
     /** Adds slabs 1 … used − 1 onto slab 0, in that order, for elements [first, last). */
     void reduce(std::size_t used, std::size_t first, std::size_t last) noexcept;
 
@@ -57,6 +59,7 @@ class parameters_t {
   private:
     [[nodiscard]] bool bind_gradients(std::size_t slab) noexcept;
     tensor_view_t view_of(tensor_spec_t const &spec) const noexcept;
+    void clear(std::size_t slab, bool matrices_of_blocks) noexcept;
 
     model_options_t options_;
     buffer_t<tensor_spec_t> specs_;

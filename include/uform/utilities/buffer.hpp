@@ -15,6 +15,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <uform/utilities/pages.hpp>
+
 namespace uform {
 
 template <typename element_>
@@ -44,6 +46,7 @@ class buffer_t {
             ::operator new(count * sizeof(element_), std::align_val_t(alignment_k), std::nothrow));
         if (!data_) return false;
         size_ = count;
+        prefer_large_pages(data_, count * sizeof(element_));
         std::memset(static_cast<void *>(data_), 0, count * sizeof(element_));
         return true;
     }

@@ -2,18 +2,19 @@
  *  @file gemm_backward_weight.hpp
  *  @brief Gradients of weights: `d_w_sum += d_y^T a`, a product whose depth is the batch's rows.
  *
- *  Both operands lie across the depth, so both are zipped into panels first: 512 rows at a time into scratch. All of them
- *  are one product, since a sum's way to memory and back costs more than panels that come from the second-level cache.
- *  Every element's sum starts from what the buffer holds and walks the rows upwards, so neither blocking nor the number
- *  of threads changes it.
+ *  Both operands lie across the depth, so both are zipped into panels first: 1,024 rows at a time into scratch. All of
+ *  them are one product, since a sum's way to memory and back costs more than panels that come from the second-level
+ *  cache. Every element's sum starts from what the buffer holds, or from zero, and walks the rows upwards, so neither
+ *  blocking nor the number of threads changes it.
  */
 #pragma once
 
-constexpr std::size_t zipped_rows_k = 512;
+constexpr std::size_t zipped_rows_k = 1024;
 
-/** Continues sums of a panel that has fewer than 64 columns. */
+/** Sums of a panel that has fewer than 64 columns. */
+template <bool adds_>
 struct edge_sums_sink_t {
-    static constexpr bool continues_k = true;
+    static constexpr bool continues_k = adds_;
     float *sums;
     std::size_t stride, columns;
 
@@ -22,7 +23,9 @@ struct edge_sums_sink_t {
     }
     std::size_t count(std::size_t column) const { return column < columns ? least(columns - column, lanes_k) : 0; }
     f32x_t start(std::size_t row, std::size_t column) const {
-        return count(column) ? load_part(sums + row * stride + column, count(column)) : zero();
+        if constexpr (adds_)
+            if (count(column)) return load_part(sums + row * stride + column, count(column));
+        return zero();
     }
     void finish(std::size_t row, std::size_t column, f32x_t sum) const {
         if (count(column)) store_part(sums + row * stride + column, sum, count(column));
@@ -46,27 +49,30 @@ struct zipped_t {
 
 using zipped_multiplier_t = multiplier_t<left_panel_t>;
 
-inline void multiply_zipped(zipped_multiplier_t &multiplier, zipped_t const &d_y, zipped_t const &a, std::size_t unit,
-                            std::size_t rows, float *d_w_sum) {
+template <bool adds_>
+void multiply_zipped(zipped_multiplier_t &multiplier, zipped_t const &d_y, zipped_t const &a, std::size_t unit,
+                     std::size_t rows, float *d_w_sum) {
     std::size_t const output = unit / a.count() * panel_columns_k, input = unit % a.count() * panel_columns_k;
     std::size_t const outputs = least(d_y.columns - output, panel_columns_k), inputs = a.columns - input;
     float *sums = d_w_sum + output * a.columns + input;
     left_panel_t const left {d_y.panel(unit / a.count())};
     bf16_t const *right = a.panel(unit % a.count());
     if (inputs >= panel_columns_k)
-        multiplier.multiply(outputs, left, right, divide_up(rows, 2), sums_sink_t<true> {sums, a.columns});
+        multiplier.multiply(outputs, left, right, divide_up(rows, 2), sums_sink_t<adds_> {sums, a.columns});
     else
-        multiplier.multiply(outputs, left, right, divide_up(rows, 2), edge_sums_sink_t {sums, a.columns, inputs});
+        multiplier.multiply(outputs, left, right, divide_up(rows, 2), edge_sums_sink_t<adds_> {sums, a.columns, inputs});
 }
 
 void gemm_backward_weight(lane_t &lane, std::size_t rows, std::size_t outputs, std::size_t inputs, bf16_t const *d_y,
-                          bf16_t const *a, float *d_w_sum) noexcept {
+                          bf16_t const *a, weight_sum_t<float> d_w_sum) noexcept {
     scratch_scope_t scope(lane);
     zipped_t left {d_y, outputs, nullptr}, right {a, inputs, nullptr};
     left.panels = claim<bf16_t>(lane, left.count() * panel_elements(zipped_rows_k));
     right.panels = claim<bf16_t>(lane, right.count() * panel_elements(zipped_rows_k));
     if (!left.panels || !right.panels) return;
+    if (rows == 0 && !d_w_sum.continues) std::memset(d_w_sum.data, 0, outputs * inputs * sizeof(float));
     for (std::size_t row = 0; row < rows; row += zipped_rows_k) {
+        bool const adds = d_w_sum.continues || row > 0;
         std::size_t const step = least(rows - row, zipped_rows_k);
         lane.rows(left.count() + right.count(), 1, [&](std::size_t first, std::size_t last, lane_t &) {
             for (std::size_t unit = first; unit < last; ++unit)
@@ -81,7 +87,8 @@ void gemm_backward_weight(lane_t &lane, std::size_t rows, std::size_t outputs, s
         lane.rows(left.count() * right.count(), 1, [&](std::size_t first, std::size_t last, lane_t &) {
             zipped_multiplier_t multiplier;
             for (std::size_t unit = first; unit < last; ++unit)
-                multiply_zipped(multiplier, left, right, unit, step, d_w_sum);
+                adds ? multiply_zipped<true>(multiplier, left, right, unit, step, d_w_sum.data)
+                     : multiply_zipped<false>(multiplier, left, right, unit, step, d_w_sum.data);
         });
     }
 }

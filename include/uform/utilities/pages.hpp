@@ -1,0 +1,16 @@
+/**
+ *  @file pages.hpp
+ *  @brief Large pages for large memory.
+ *
+ *  Weights, activations and gradients are walked in strides of kilobytes, over more 4 KiB pages than a core remembers
+ *  translations for. Systems set to `madvise`, as Debian is, give pages of 2 MiB only where they are asked to.
+ */
+#pragma once
+#include <cstddef>
+
+namespace uform {
+
+/** Asks for large pages where `bytes` bytes at `memory`, not yet touched, hold several of them; a wish, never a demand. */
+void prefer_large_pages(void *memory, std::size_t bytes) noexcept;
+
+} // namespace uform
