@@ -539,7 +539,6 @@ class MediaTrainingTest(unittest.TestCase):
         self.assertEqual(len(self.events()), 6)
         self.assertEqual(self.events("end")[0]["skipped"], 6)
         self.assertIn(b"6 records were skipped", done.stderr)
-        whole = self.tensors()
         # Stopped in the middle and gone on with, the same bits.
         whole = self.tensors()
         self.output.unlink(), self.log.unlink()
@@ -553,6 +552,23 @@ class MediaTrainingTest(unittest.TestCase):
         self.assertEqual(self.tensors(), whole)
         self.assertEqual([event["step"] for event in self.events()], [1, 2, 3, 4, 5, 6])
         self.assertEqual(self.events("skipped"), skipped)
+
+    def test_a_signal_while_files_are_skipped_loses_no_step(self):
+        for i in range(0, 12, 2):
+            self.put(f"photos/{i}.png", self.pictures[i][:-20])  # cut short, which decoding finds out, one by one
+        self.expect_success(self.train("--steps", 6))
+        whole = self.tensors()
+        for done in (1, 2, 3, 4):
+            self.output.unlink(), self.log.unlink()
+            process = subprocess.Popen([tools_test.TOOLS / "uform_base", *self.arguments(), "--steps", "6"], stderr=subprocess.PIPE)
+            while process.poll() is None and not (self.log.exists() and f'"skipped","step":{done + 1},' in self.log.read_text()):
+                time.sleep(0.0002)
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+            self.assertTrue(self.output.exists(), f"stopped after step {done}, with {process.returncode}")
+            if process.returncode == 130:  # else it was done before the signal came
+                self.expect_success(self.train("--steps", 6, "--resume", self.output))
+            self.assertEqual(self.tensors(), whole)
 
     def test_held_out_files_are_tried_before_the_first_step(self):
         held_out = {"path": "held.jsonl", "fields": {"query": {"image": "image"}, "document": "caption"}}

@@ -250,7 +250,13 @@ int run_t::run() {
     batch_queue_t queue(material_, plan_.first_step, plan_.steps);
     for (std::size_t step = plan_.first_step; step < plan_.steps;) {
         steady_t::time_point const begin = steady_t::now();
-        uform_trainer_step_stats_t const stats = take_step(trainer_, step, take(queue, step));
+        uform_trainer_step_stats_t stats;
+        try {
+            stats = take_step(trainer_, step, take(queue, step));
+        } catch (quiet_exit_t const &) { // a signal, while files were read or skipped: the steps taken outlive it
+            if (!interrupt_requested() || step == plan_.first_step) throw;
+            return stop(step);
+        }
         ++step;
         try {
             log_step(stats, seconds_since(begin));
