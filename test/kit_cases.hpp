@@ -506,7 +506,7 @@ constexpr double longest_width_k = 320;
 // twice over with the largest, then two units of the exponential's own and 256 of the sum.
 constexpr double choice_k = (2 * 3 * 32 + 2 + 256) * wide_k;
 
-constexpr double longest_product_k = 1030; // depth or rows: no sum of a product below is longer
+constexpr double longest_product_k = 1030;                         // depth or rows: no sum of a product below is longer
 constexpr double attended_k = 2 * narrow_k + 2 * 64 * wide_k * 64; // operand and result, and 64-term scores up to 64
 constexpr double row_sum_k = 600 * wide_k;
 

@@ -73,8 +73,7 @@ void block_backward(kit_ const &kit, lane_t &lane, geometry_t const &geometry, b
     std::size_t const heads = geometry.heads();
 
     kit.cast_rows(lane, tokens * hidden, d_x_sum, d.d_narrow);
-    kit.gemm_backward_weight(lane, tokens, hidden, inner, d.d_narrow, stash.activated,
-                             {gradients.down_sum, continues});
+    kit.gemm_backward_weight(lane, tokens, hidden, inner, d.d_narrow, stash.activated, {gradients.down_sum, continues});
     kit.gemm(lane, tokens, d.d_narrow, weights.down_transposed, d.d_activated);
     kit.swiglu_backward(lane, tokens, inner, stash.gate_up, d.d_activated, d.d_gate_up);
     kit.gemm_backward_weight(lane, tokens, 2 * inner, hidden, d.d_gate_up, stash.mlp_normed,
@@ -90,8 +89,7 @@ void block_backward(kit_ const &kit, lane_t &lane, geometry_t const &geometry, b
     kit.gemm(lane, tokens, d.d_narrow, weights.output_transposed, d.d_attended);
     kit.attention_backward(lane, batch.items, heads, {stash.qkv, stash.attended, stash.lse, d.d_attended, d.d_qkv});
     kit.rope(lane, tokens, heads, batch.rotary, rotation_t::backward_k, d.d_qkv);
-    kit.gemm_backward_weight(lane, tokens, 3 * hidden, hidden, d.d_qkv, stash.normed,
-                             {gradients.qkv_sum, continues});
+    kit.gemm_backward_weight(lane, tokens, 3 * hidden, hidden, d.d_qkv, stash.normed, {gradients.qkv_sum, continues});
     kit.gemm(lane, tokens, d.d_qkv, weights.qkv_transposed, d.d_normed);
     kit.rmsnorm_backward(
         lane, tokens, hidden,

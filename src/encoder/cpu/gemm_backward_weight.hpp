@@ -60,7 +60,8 @@ void multiply_zipped(zipped_multiplier_t &multiplier, zipped_t const &d_y, zippe
     if (inputs >= panel_columns_k)
         multiplier.multiply(outputs, left, right, divide_up(rows, 2), sums_sink_t<adds_> {sums, a.columns});
     else
-        multiplier.multiply(outputs, left, right, divide_up(rows, 2), edge_sums_sink_t<adds_> {sums, a.columns, inputs});
+        multiplier.multiply(outputs, left, right, divide_up(rows, 2),
+                            edge_sums_sink_t<adds_> {sums, a.columns, inputs});
 }
 
 void gemm_backward_weight(lane_t &lane, std::size_t rows, std::size_t outputs, std::size_t inputs, bf16_t const *d_y,
