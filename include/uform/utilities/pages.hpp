@@ -10,7 +10,8 @@
 
 namespace uform {
 
-/** Asks for large pages where `bytes` bytes at `memory`, not yet touched, hold several of them; a wish, never a demand. */
+/** Asks for large pages where `bytes` bytes at `memory`, not yet touched, are 16 MiB or more: a wish, never a demand. What
+ *  is shorter keeps small pages, of which only those that are touched count as memory in use. */
 void prefer_large_pages(void *memory, std::size_t bytes) noexcept;
 
 } // namespace uform
