@@ -13,7 +13,7 @@ namespace uform {
 void prefer_large_pages([[maybe_unused]] void *memory, [[maybe_unused]] std::size_t bytes) noexcept {
 #if defined(MADV_HUGEPAGE)
     constexpr std::uintptr_t page = std::uintptr_t(2) << 20; // of x86-64, and of AArch64 with pages of 4 KiB
-    constexpr std::size_t least = 8 * page; // of small pages more than a core remembers: thousands
+    constexpr std::size_t least = 8 * page;                  // of small pages more than a core remembers: thousands
     if (bytes < least) return;
     std::uintptr_t const first = (reinterpret_cast<std::uintptr_t>(memory) + page - 1) / page * page;
     std::uintptr_t const last = (reinterpret_cast<std::uintptr_t>(memory) + bytes) / page * page;
