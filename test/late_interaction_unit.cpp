@@ -158,6 +158,21 @@ TEST(late_interaction_literals, a_value_that_is_not_finite_shows) {
         }
 }
 
+/** Pairs without a force leave their winners as memory was; a force that is no number must not look for them there. */
+TEST(late_interaction_literals, what_is_not_finite_reads_no_winners_that_were_never_set) {
+    random_interaction_t step(37, 32, 11);
+    std::vector<bf16_t> v;
+    for (double value : step.vectors) v.push_back(round_to_bf16(float(value)));
+    auto const t = cast<float>(step.theta), b = cast<float>(step.bias);
+    for (std::size_t token = 0; token < step.tokens(); token += 5) v[token * 32] = round_to_bf16(NAN);
+    for (pair_loss_t form : forms_k) {
+        lane_t lane;
+        poison(lane);
+        auto const in = step.late<float>(form, v, t, b);
+        EXPECT_FALSE(std::isfinite(late_answer(*kit_of(uform_cpu_class_serial_k), lane, in, step.tokens()).loss));
+    }
+}
+
 TEST(late_interaction_threads, same_bits_on_any_width) {
     random_interaction_t step(37, 32, 11);
     std::vector<bf16_t> v;

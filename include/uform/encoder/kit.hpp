@@ -10,7 +10,8 @@
  *  - the order of a sum depends on the row's own item alone, not on the rows beside it (gradients of weights excepted:
  *    they are sums over the batch, in the batch's order);
  *  - narrow values are rounded to nearest even once, when stored; every sum is wide;
- *  - outputs are set; a buffer whose name ends in `_sum` is added to. Outputs do not alias inputs unless said.
+ *  - outputs are set; a buffer whose name ends in `_sum` is added to, a `weight_sum_t` where it continues. Outputs do not
+ *    alias inputs unless said.
  */
 #pragma once
 #include <cstddef>

@@ -226,7 +226,7 @@ template <>
 struct multiplier_t<left_panel_t> {
     tiles_t tiles;
 
-    /** Zeros up to a whole step of depths. Panels have room for 512 rows, however few they hold. */
+    /** Zeros up to a whole step of depths. Panels have room for `zipped_rows_k` rows, however few they hold. */
     static void arrange_right(bf16_t *panel, std::size_t pairs) {
         std::memset(static_cast<void *>(panel + pairs * panel_stride_k), 0,
                     (round_up(pairs, amx_pairs_k) - pairs) * panel_stride_bytes_k);
