@@ -47,9 +47,9 @@ struct late_interaction_t {
 
 template <typename wide_>
 struct late_interaction_gradient_t {
-    wide_ *d_vectors_sum;                             // [tokens, width], from `first_token`
-    wide_ *d_theta_sum;                               // [groups]
-    wide_ *d_bias_sum;                                // [groups], untouched by the forms in which the bias cancels
+    wide_ *d_vectors_sum; // [tokens, width], from `first_token`
+    wide_ *d_theta_sum;   // [groups]
+    wide_ *d_bias_sum;    // [groups], untouched by the forms in which the bias cancels
     std::size_t first_item = 0, last_item = SIZE_MAX; // whose vectors get gradients: all, or one process's share
     std::size_t first_token = 0;                      // where the tokens of that share start
 };
@@ -74,8 +74,7 @@ class late_interaction_pass_t {
             scratch_scope_t scope(worker);
             block_scratch_t scratch;
             if (!scratch.claim(kernels_, worker, {in_.relations.items, columns_, in_.width}, blocks_)) return;
-            for (std::size_t i = first; i < last && !worker.failed(); ++i)
-                score_block(worker, blocks_.blocks[i], scratch);
+            for (std::size_t i = first; i < last && !worker.failed(); ++i) score_block(worker, blocks_.blocks[i], scratch);
         });
         if (lane_.failed()) return 0;
         wide_t const loss = sum_rows();
@@ -254,15 +253,15 @@ class late_interaction_pass_t {
     std::size_t columns_; // documents
     query_blocks_t blocks_;
     real_t<wide_t> scale_ = 0;
-    std::size_t *row_winners_ = nullptr;  // [queries + 1], where each query's winners start
-    std::uint16_t *winners_ = nullptr;    // per query: [documents, tokens of the query]
-    wide_t *forces_ = nullptr;            // [queries, documents], d loss / d S, unscaled
-    wide_t *row_losses_ = nullptr;        // [queries]
-    wide_t *row_d_theta_ = nullptr;       // [queries]
-    wide_t *row_d_bias_ = nullptr;        // [queries]
-    std::uint8_t *row_anchors_ = nullptr; // [queries], one where a document attracts
-    wide_t *query_poisons_ = nullptr;     // [queries]
-    wide_t *document_poisons_ = nullptr;  // [documents]
+    std::size_t *row_winners_ = nullptr;   // [queries + 1], where each query's winners start
+    std::uint16_t *winners_ = nullptr;     // per query: [documents, tokens of the query]
+    wide_t *forces_ = nullptr;             // [queries, documents], d loss / d S, unscaled
+    wide_t *row_losses_ = nullptr;         // [queries]
+    wide_t *row_d_theta_ = nullptr;        // [queries]
+    wide_t *row_d_bias_ = nullptr;         // [queries]
+    std::uint8_t *row_anchors_ = nullptr;  // [queries], one where a document attracts
+    wide_t *query_poisons_ = nullptr;      // [queries]
+    wide_t *document_poisons_ = nullptr;   // [documents]
 };
 
 extern template class late_interaction_pass_t<kit_table_t>; // late_interaction.cpp
