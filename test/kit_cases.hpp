@@ -161,7 +161,9 @@ auto const gemm_backward_weight_case = [](auto const &kit, lane_t &lane, shape_t
     auto set = values<typename kit_t::wide_t>(shape, 4, shape.columns * shape.depth);
     kit.gemm_backward_weight(lane, shape.rows, shape.columns, shape.depth, d_y.data(), a.data(), d_w.data());
     kit.gemm_backward_weight(lane, shape.rows, shape.columns, shape.depth, d_y.data(), a.data(), {set.data(), false});
-    return {widened(d_w), widened(set)};
+    auto of_no_rows = values<typename kit_t::wide_t>(shape, 5, shape.columns * shape.depth);
+    kit.gemm_backward_weight(lane, 0, shape.columns, shape.depth, d_y.data(), a.data(), {of_no_rows.data(), false});
+    return {widened(d_w), widened(set), widened(of_no_rows)};
 };
 auto const rmsnorm_case = [](auto const &kit, lane_t &lane, shape_t const &shape) -> outputs_t {
     using kit_t = std::remove_cvref_t<decltype(kit)>;
