@@ -61,23 +61,23 @@ class Bare:
 
     def __init__(self, library, model, texts):
         Outcome, Tape, Rows, View, Load, Init, Encode = structs()
-        self.library = ctypes.CDLL(library)
+        self.engine = ctypes.CDLL(library)
         self.outcome, self.rows = Outcome(), Rows()
         out = ctypes.addressof(self.outcome)
         self.model, self.arena = ctypes.c_void_p(), ctypes.c_void_p()
         path = model.encode()
         load = Load(model=ctypes.addressof(self.model), outcome=out)
         load.path = View(ctypes.cast(ctypes.c_char_p(path), ctypes.c_void_p), len(path))
-        self.library.uform_model_load_ram(ctypes.byref(load))
+        self.engine.uform_model_load_ram(ctypes.byref(load))
         assert self.outcome.status == 0
-        self.library.uform_arena_init(ctypes.byref(Init(arena=ctypes.addressof(self.arena), outcome=out)))
+        self.engine.uform_arena_init(ctypes.byref(Init(arena=ctypes.addressof(self.arena), outcome=out)))
         encoded = [text.encode() for text in texts]
         self.data = np.frombuffer(b"".join(encoded), np.uint8)
         self.offsets = np.cumsum([0] + [len(text) for text in encoded]).astype(np.uint64)
         self.call = Encode(model=self.model, outcome=out, count=len(texts), arena=self.arena,
                            embeddings=ctypes.addressof(self.rows))
         self.call.texts = Tape(self.data.ctypes.data, self.offsets.ctypes.data, 0)
-        self.verb, self.argument = self.library.uform_text_encode, ctypes.byref(self.call)
+        self.verb, self.argument = self.engine.uform_text_encode, ctypes.byref(self.call)
 
     def __call__(self):
         self.verb(self.argument)
@@ -104,7 +104,7 @@ def interleaved(calls, rounds, repeats):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
-    parser.add_argument("--library", help="libuform.so of the same build", required=True)
+    parser.add_argument("--library", dest="engine", help="libuform.so of the same build", required=True)
     parser.add_argument("--json")
     parser.add_argument("--check", action="store_true", help="fail above 5 us a call or 1 us an item; for the stub")
     parser.add_argument("--rounds", type=int, default=31)
@@ -114,8 +114,8 @@ def main():
     found = {}
     for name, texts, repeats in (("one short text", [SHORT], 200), ("1,000 short texts", [SHORT] * 1000, 1),
                                  ("10,000 empty texts", [""] * 10_000, 1)):
-        bare = Bare(options.library, options.model, texts)
-        ctypes_free = bare.library.uform_arena_free
+        bare = Bare(options.engine, options.model, texts)
+        ctypes_free = bare.engine.uform_arena_free
         bare()
         assert np.array_equal(np.array(model.text_encode(texts, arena).embeddings), bare.answer())
         rounds = options.rounds if len(texts) < 10_000 else 9
