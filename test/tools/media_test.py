@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pathlib
+import resource
 import signal
 import struct
 import subprocess
@@ -459,11 +460,11 @@ class MediaTrainingTest(unittest.TestCase):
     def write_records(self):
         self.put("train.jsonl", "".join(json.dumps(record) + "\n" for record in self.records).encode())
 
-    def train(self, *arguments, path="train.jsonl", query="caption", document={"image": "image"}, **mixture):
+    def train(self, *arguments, path="train.jsonl", query="caption", document={"image": "image"}, preexec_fn=None, **mixture):
         mixture = {"sources": [{"path": path, "fields": {"query": query, "document": document}}], "batch_pairs": 6,
                    "warmup_steps": 2, **mixture}
         self.put("mixture.json", json.dumps(mixture).encode())
-        return run("uform_base", *self.arguments(), *arguments)
+        return run("uform_base", *self.arguments(), *arguments, preexec_fn=preexec_fn)
 
     def arguments(self):
         return [*map(str, ("--hidden", 128, "--depth", 1, "--threads", 1, "--mixture", self.folder / "mixture.json",
@@ -569,6 +570,24 @@ class MediaTrainingTest(unittest.TestCase):
             if process.returncode == 130:  # else it was done before the signal came
                 self.expect_success(self.train("--steps", 6, "--resume", self.output))
             self.assertEqual(self.tensors(), whole)
+
+    def test_a_step_without_a_file_that_can_be_read_costs_none_before_it(self):
+        self.put("photos/5.png", b"no picture")
+        arguments = ("--steps", 12, "--batch-pairs", 1, "--objective", "masked")
+        done = self.train(*arguments)
+        taken = len(self.events())
+        self.assertGreater(taken, 0)  # the picture comes later than first
+        self.expect_failure(done, 1, f"step {taken + 1}: none of its records has a file that can be read", "5.png")
+        self.put("photos/5.png", self.pictures[5])
+        self.expect_success(self.train(*arguments, "--resume", self.output))
+        self.assertEqual([event["step"] for event in self.events()], list(range(1, 13)))
+        # Where the steps cannot be saved either, both are told; a limit on file sizes stands in for a full disk.
+        self.put("photos/5.png", b"no picture")
+        self.output.unlink(), self.log.unlink()
+        done = self.train(*arguments, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536)))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr.decode(), f"out.safetensors: io, .*\n.*: step {taken + 1}: none of its records")
+        self.assertFalse(self.output.exists())
 
     def test_held_out_files_are_tried_before_the_first_step(self):
         held_out = {"path": "held.jsonl", "fields": {"query": {"image": "image"}, "document": "caption"}}

@@ -130,6 +130,17 @@ class WorldTest(tools_test.FolderCase):
         self.assertEqual(self.steps("parts"), whole)
         self.assertTrue((self.folder / "parts.safetensors").read_bytes() == (self.folder / "whole.safetensors").read_bytes())
 
+    def test_one_is_told_while_it_drops_records_and_all_stop(self):
+        self.write_pictures({*range(1, 20, 2), 4}, "masked")
+        for rank in (0, 1, 1):
+            processes = self.start("dropping", 2, "--steps", 100000)
+            self.wait_for_step("dropping", 3 + rank, processes)
+            processes[rank].send_signal(signal.SIGTERM)
+            codes, errors = self.finish(processes)
+            self.assertEqual(codes, [143, 143], errors)
+            for name in ("dropping.safetensors", "dropping.jsonl"):
+                (self.folder / name).unlink()
+
     def test_a_peer_that_dies_costs_no_step(self):
         self.deadline = 15  # more than a step takes, and not much: over shared memory a death is silence at first
         processes = self.start("run", 2, "--steps", 100000)

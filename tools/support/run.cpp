@@ -50,7 +50,7 @@ run_t::run_t(training_options_t const &options, plan_t plan)
 
 /** Takes records whose files are of no use out of the step; the rest of it is as it would have been. */
 void run_t::skip(std::size_t step, prepared_t &prepared, std::vector<batch_file_t> lost) {
-    leave_if_interrupted();
+    if (options_.ranks == 1) leave_if_interrupted(); // several end their step together
     std::stable_sort(lost.begin(), lost.end(), [](auto const &a, auto const &b) { return a.pair < b.pair; });
     lost.erase(std::unique(lost.begin(), lost.end(), [](auto const &a, auto const &b) { return a.pair == b.pair; }),
                lost.end()); // a record goes once, however many of its files do
@@ -94,21 +94,10 @@ uform_trainer_step_stats_t run_t::take_step(trainer_t &trainer, std::size_t step
         if (refused && plan_.has_media() && retries++ < options_.ranks * plan_.items()) continue;
         if (is_non_finite(outcome)) stop_early(trainer, step, prepared.drawn, outcome);
         bool const abandoned = options_.ranks > 1 && uform_outcome_status(&outcome) == uform_status_io_k;
-        if (abandoned && step > plan_.first_step) save(); // a peer is gone, and the steps taken outlive it
         check(outcome, fmt::format("step {}", step + 1),
               abandoned ? "; start all processes again with --resume auto" : "");
         taken_ = std::move(prepared.batch);
         return stats;
-    }
-}
-
-/** A source that has changed, or is gone, ends the run; the steps taken outlive it. */
-prepared_t run_t::take(batch_queue_t &queue, std::size_t step) {
-    try {
-        return queue.take();
-    } catch (...) {
-        if (step > plan_.first_step && !interrupt_requested()) save();
-        throw;
     }
 }
 
@@ -172,8 +161,19 @@ void run_t::log_step(uform_trainer_step_stats_t const &stats, double seconds) {
 }
 
 void run_t::save() {
+    save_tried_ = stats_.step;
     save_trainer(trainer_, executor_, options_.output, true);
     if (leads()) write_card({options_, plan_, material_, stats_, scores_});
+}
+
+/** What ends the run is told last, and by its own exit code. */
+void run_t::save_before_failing() {
+    if (save_tried_ == stats_.step) return; // it is what failed, or all is there
+    try {
+        save();
+    } catch (tool_error_t const &failure) {
+        bar_.clear(), report(name_k, failure.what());
+    }
 }
 
 void run_t::save_and_validate(std::size_t step) {
@@ -236,6 +236,15 @@ double run_t::find_peak() const {
     return double(options_.ranks) * measure_peak(cpu_class_from(options_.cpu_class), options_.threads);
 }
 
+/** Counts the step once it is taken, whatever becomes of what follows from it. */
+void run_t::take_next(batch_queue_t &queue, std::size_t &step) {
+    steady_t::time_point const begin = steady_t::now();
+    uform_trainer_step_stats_t const stats = take_step(trainer_, step, queue.take());
+    ++step;
+    log_step(stats, seconds_since(begin));
+    if (!interrupt_requested() && step < plan_.steps) save_and_validate(step);
+}
+
 int run_t::run() {
     peak_ = find_peak();
     if (plan_.resume.empty()) open_log();
@@ -249,21 +258,14 @@ int run_t::run() {
     log_->write(start_event(options_, plan_, material_, peak_));
     batch_queue_t queue(material_, plan_.first_step, plan_.steps);
     for (std::size_t step = plan_.first_step; step < plan_.steps;) {
-        steady_t::time_point const begin = steady_t::now();
-        uform_trainer_step_stats_t stats;
+        std::size_t const before = step;
         try {
-            stats = take_step(trainer_, step, take(queue, step));
-        } catch (quiet_exit_t const &) { // a signal, while files were read or skipped: the steps taken outlive it
-            if (!interrupt_requested() || step == plan_.first_step) throw;
-            return stop(step);
-        }
-        ++step;
-        try {
-            log_step(stats, seconds_since(begin));
-            if (!interrupt_requested() && step < plan_.steps) save_and_validate(step);
-        } catch (...) { // a full log, a validation that failed or was stopped: the steps taken outlive it
-            if (!interrupt_requested()) save();
-            if (!interrupt_requested()) throw;
+            take_next(queue, step);
+        } catch (...) { // a source or a peer that is gone, a full log, a signal: the steps taken outlive it
+            if (diverged_ || step == plan_.first_step) throw;
+            bool const stops = interrupt_requested() && (step > before || options_.ranks == 1);
+            if (!stops) save_before_failing();
+            if (!stops) throw;
         }
         if (stopping_.stops_after(step)) return stop(step);
     }

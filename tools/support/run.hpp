@@ -30,7 +30,7 @@ class run_t {
     uform_trainer_step_stats_t take_step(trainer_t &trainer, std::size_t step, prepared_t prepared);
     bool skip_unread(std::size_t step, prepared_t &prepared);
     void skip(std::size_t step, prepared_t &prepared, std::vector<batch_file_t> lost);
-    prepared_t take(batch_queue_t &queue, std::size_t step);
+    void take_next(batch_queue_t &queue, std::size_t &step);
     void stop_early(trainer_t const &trainer, std::size_t done, drawn_t const &drawn, uform_outcome_t const &outcome);
     std::size_t steps_for(double minutes);
     void open_log();
@@ -40,6 +40,7 @@ class run_t {
     void log_step(uform_trainer_step_stats_t const &stats, double seconds);
     bool leads() const noexcept { return options_.rank == 0; } // writes files, alone in its world
     void save();
+    void save_before_failing();
     evaluation_t score_held_out(std::size_t most_pairs);
     void rehearse_validation();
     void validate(std::size_t step);
@@ -59,9 +60,11 @@ class run_t {
     uform_trainer_step_stats_t stats_ = {}; // of the last step
     std::optional<run_card_t::scores_t> scores_;
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-    batch_t taken_;           // of the last step
-    bool rehearses_ = false;  // steps of a throwaway trainer, which the run will meet again
-    std::size_t skipped_ = 0; // files, and the records that name them with them
+    batch_t taken_;              // of the last step
+    bool rehearses_ = false;     // steps of a throwaway trainer, which the run will meet again
+    bool diverged_ = false;      // the steps taken are of no use, and are not saved
+    std::size_t save_tried_ = 0; // the last step that one was, as the trainer counts
+    std::size_t skipped_ = 0;    // files, and the records that name them with them
     std::size_t tokens_ = 0;
     double operations_ = 0; // useful ones
     double seconds_ = 0;    // in steps alone
