@@ -140,7 +140,9 @@ void bench_optimizer(std::size_t rows, std::size_t columns) {
     view.row_means = row_means.data(), view.column_means = column_means.data(), view.first_moment = first.data();
     lane_t lane;
     std::uint64_t step = 0;
-    double const fast = milliseconds([&] { ++step, adafactor(lane, {&view, 1}, {1e-2f, 1, step, step}, claim_update(lane, {&view, 1})); });
+    double const fast = milliseconds([&] {
+        ++step, adafactor(serial_table(), lane, {&view, 1}, {1e-2f, 1, step, step}, claim_update(lane, {&view, 1}));
+    });
     // The same gradient ten times: every step is its factored sign, so weights stand near -10 steps of its size.
     double along = 0, square = 0;
     for (std::size_t i = 0; i < master.size(); ++i)

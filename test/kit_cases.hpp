@@ -333,6 +333,38 @@ auto const normalize_case = [](auto const &kit, lane_t &lane, shape_t const &sha
     kit.normalize_rows(lane, shape.rows, shape.columns, stride, x.data(), y.data(), inverse.data());
     return {widened(y), widened(inverse)};
 };
+/** Neither slot has a form in double: integers have one answer, and the update's operations are one by one, in float. */
+template <typename kit_>
+kit_table_t const &table_of(kit_ const &kit) {
+    if constexpr (std::is_same_v<kit_, kit_table_t>)
+        return kit;
+    else
+        return serial_table();
+}
+auto const draws_case = [](auto const &kit, lane_t &, shape_t const &shape) -> outputs_t {
+    std::vector<std::uint16_t> draws(shape.rows * rounding_chunk_k);
+    outputs_t outputs;
+    for (std::uint64_t const first : {std::uint64_t(0), std::uint64_t(0x1fffffff), std::uint64_t(0x300000001)}) {
+        rounding_key_t const key {0xfedcba9876543210u + shape.seed, 0x80000001u, 0x1ffffffffu};
+        table_of(kit).draw_rounding(key, first, shape.rows, draws.data());
+        outputs.push_back(widened(draws));
+    }
+    return outputs;
+};
+auto const update_case = [](auto const &kit, lane_t &, shape_t const &shape) -> outputs_t {
+    std::size_t const columns = shape.columns;
+    auto const gradient = values<float>(shape, 1, columns), scales = values<float>(shape, 2, columns);
+    auto moment = values<float>(shape, 3, columns, 0x1p-3f);
+    auto master = values<bf16_t>(shape, 4, columns);
+    std::vector<std::uint16_t> draws(columns + rounding_chunk_k);
+    serial_table().draw_rounding({shape.seed, 1, 2}, 0, columns / rounding_chunk_k + 1, draws.data());
+    updated_row_t row;
+    row.columns = columns, row.gradient = gradient.data(), row.column_scales = scales.data(), row.row_scale = 0.7f;
+    row.first_decay = 0.9f, row.correction = 1.3f, row.learning_rate = 0.01f, row.decay = 0.1f;
+    row.draws = draws.data(), row.first_moment = moment.data(), row.master = master.data();
+    table_of(kit).update_row(row);
+    return {widened(moment), widened(master)};
+};
 auto const cast_case = [](auto const &kit, lane_t &lane, shape_t const &shape) -> outputs_t {
     using kit_t = std::remove_cvref_t<decltype(kit)>;
     auto x = values<typename kit_t::wide_t>(shape, 1, shape.rows * shape.columns);
@@ -617,6 +649,8 @@ std::vector<slot_t> slots() {
          [] {
              check(choices_softmax_case, {choice_k, 0}, item_shapes(256));
          }},
+        {UFORM_SLOT(draw_rounding), [] { check(draws_case, {}, row_shapes()); }},
+        {UFORM_SLOT(update_row), [] { check(update_case, {}, row_shapes()); }},
         {UFORM_SLOT(cast_rows),
          [] {
              check(cast_case, {narrow_k, 0}, row_shapes());

@@ -8,8 +8,9 @@
 #include <random>
 #include <vector>
 
+#include <uform/encoder/serial.hpp>
 #include <uform/train/optimizer.hpp>
-#include <uform/train/rounding.hpp>
+#include <uform/utilities/rounding.hpp>
 
 #include "reversed_team.hpp"
 
@@ -50,7 +51,7 @@ void update(tensor_t &tensor, bool decay, update_t const &update) {
     lane_t lane;
     poison(lane);
     tensor_view_t const view = tensor.view(decay);
-    adafactor(lane, {&view, 1}, update, claim_update(lane, {&view, 1}));
+    adafactor(serial_table(), lane, {&view, 1}, update, claim_update(lane, {&view, 1}));
     ASSERT_FALSE(lane.failed());
 }
 
@@ -147,7 +148,7 @@ TEST(optimizer_unit, a_maximum_holds) {
     poison(lane);
     tensor_view_t view = tensor.view(false);
     view.maximum = 4.60517f;
-    adafactor(lane, {&view, 1}, {0.1f, 0, 1, 1}, claim_update(lane, {&view, 1}));
+    adafactor(serial_table(), lane, {&view, 1}, {0.1f, 0, 1, 1}, claim_update(lane, {&view, 1}));
     EXPECT_EQ(tensor.master[0], 4.60517f);
     EXPECT_NEAR(tensor.master[1], 4.5, 1e-6);
 }
@@ -230,7 +231,7 @@ TEST(optimizer_rounding, keys) {
         view.stream = stream;
         lane_t lane;
         poison(lane);
-        adafactor(lane, {&view, 1}, {1e-3f, seed, step, 1}, claim_update(lane, {&view, 1}));
+        adafactor(serial_table(), lane, {&view, 1}, {1e-3f, seed, step, 1}, claim_update(lane, {&view, 1}));
         std::vector<std::uint16_t> bits;
         for (bf16_t x : tensor.narrow) bits.push_back(x.bits);
         return bits;
@@ -254,7 +255,7 @@ TEST(optimizer_threads, same_bits_on_any_width) {
         for (std::uint64_t step = 1; step <= 3; ++step) {
             std::vector<tensor_view_t> views;
             for (tensor_t &tensor : tensors) tensor.randomize(generator, 0.1f), views.push_back(tensor.view(true));
-            adafactor(lane, views, {0.01f, 5, step, step}, claim_update(lane, views));
+            adafactor(serial_table(), lane, views, {0.01f, 5, step, step}, claim_update(lane, views));
         }
         std::vector<float> all;
         for (tensor_t &tensor : tensors) {

@@ -87,6 +87,12 @@ inline pairs_t zip_rows(bf16_t const *even, bf16_t const *odd) {
     return vreinterpretq_u32_u16(vcombine_u16(zipped.val[0], zipped.val[1]));
 }
 
+constexpr std::size_t words_k = 2; // of 64 bits
+using words_t = uint64x2_t;
+
+/** Of every lane the lower half times `factor`, in 64 bits. */
+inline words_t multiply_words(words_t x, std::uint32_t factor) { return vmull_n_u32(vmovn_u64(x), factor); }
+
 /** Exchanges rows and columns of a square of 32-bit units: each round of zips moves one bit of a row's number. */
 inline void transpose(pairs_t (&square)[lanes_k]) {
 #pragma GCC unroll 2

@@ -6,6 +6,17 @@
 
 namespace uform {
 
+namespace {
+
+void draw_rounding(rounding_key_t const &key, std::uint64_t first_chunk, std::size_t chunks,
+                   std::uint16_t *draws) noexcept {
+    for (std::size_t i = 0; i < chunks; ++i) rounding_bits(key, first_chunk + i, draws + i * rounding_chunk_k);
+}
+
+void update_row(updated_row_t const &row) noexcept { serial::update_row(row); }
+
+} // namespace
+
 kit_table_t const &serial_table() noexcept {
     using kit = serial::kit<float>;
     static constexpr kit_table_t table = {
@@ -36,6 +47,8 @@ kit_table_t const &serial_table() noexcept {
         .max_products_wide = kit::max_products_wide,
         .winning_products = kit::winning_products,
         .choices_softmax = kit::choices_softmax,
+        .draw_rounding = draw_rounding,
+        .update_row = update_row,
         .cast_rows = kit::cast_rows,
         .widen_f16 = kit::widen_f16,
     };

@@ -94,6 +94,12 @@ inline pairs_t zip_rows(bf16_t const *even, bf16_t const *odd) {
     return svorr_u32_x(all_lanes(), load_halves(all_lanes(), even), upper);
 }
 
+constexpr std::size_t words_k = 4; // of 64 bits
+using words_t = std::uint64_t __attribute__((vector_size(8 * words_k)));
+
+/** Of every lane the lower half times `factor`, in 64 bits. */
+inline words_t multiply_words(words_t x, std::uint32_t factor) { return (x & 0xffffffff) * factor; }
+
 /** Exchanges rows and columns of a square of 32-bit units: each round of zips moves one bit of a row's number. */
 inline void transpose(pairs_t (&square)[lanes_k]) {
 #pragma GCC unroll 3

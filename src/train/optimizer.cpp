@@ -7,9 +7,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include <uform/encoder/updated_row.hpp>
 #include <uform/train/products.hpp>
-#include <uform/train/rounding.hpp>
 #include <uform/utilities/elementary.hpp>
+#include <uform/utilities/rounding.hpp>
 
 namespace uform {
 namespace {
@@ -111,36 +112,15 @@ void clip(lane_t &lane, tensor_view_t const &tensor, update_scratch_t const &swe
     for (std::size_t i = 0; i < tensor.rows; ++i) sweep.row_scales[i] *= clipped;
 }
 
-/** What one row's update reads beside its own data. */
-struct row_factors_t {
-    float scale, correction, learning_rate, decay;
-};
-
-[[gnu::always_inline]] inline float step_element(float weight, float gradient, float column_scale, float &moment,
-                                                 row_factors_t const &row) noexcept {
-    float const clipped = gradient * row.scale * column_scale;
-    float const first = first_decay_k * moment + (1 - first_decay_k) * clipped;
-    moment = first;
-    return weight - row.learning_rate * (first * row.correction + row.decay * weight);
-}
-
-void step_row_bf16(std::size_t columns, row_factors_t const row, float const *__restrict gradient,
-                   float const *__restrict column_scales, std::uint16_t const *__restrict bits,
-                   float *__restrict moment, bf16_t *__restrict master) noexcept {
-    for (std::size_t j = 0; j < columns; ++j)
-        master[j] = round_stochastically(step_element(widen(master[j]), gradient[j], column_scales[j], moment[j], row),
-                                         bits[j]);
-}
-
-void step_row_f32(std::size_t columns, row_factors_t const row, float const *__restrict gradient,
-                  float const *__restrict column_scales, float maximum, float *__restrict moment,
-                  float *__restrict master) noexcept {
-    for (std::size_t j = 0; j < columns; ++j)
-        master[j] = std::min(maximum, step_element(master[j], gradient[j], column_scales[j], moment[j], row));
+/** Float32 masters, of norms, biases and temperatures: too few elements to be a class's. */
+void update_row_f32(updated_row_t const &row, float maximum, float *master) noexcept {
+    for (std::size_t j = 0; j < row.columns; ++j)
+        master[j] = std::min(maximum, serial::updated_weight(row, j, master[j]));
 }
 
 /** Rows are taken in groups that start at a multiple of a chunk of draws: one at a time where columns are one. */
 struct step_t {
+    kit_table_t const &kit;
     tensor_view_t const &tensor;
     update_scratch_t const &sweep;
     factors_t const &factors;
@@ -152,18 +132,21 @@ struct step_t {
     void group(std::size_t first, std::size_t last, std::uint16_t *bits) const noexcept {
         std::size_t const start = first * tensor.columns, count = (last - first) * tensor.columns;
         if (tensor.master_bf16)
-            for (std::size_t done = 0; done < count; done += rounding_chunk_k)
-                rounding_bits(key, (start + done) / rounding_chunk_k, bits + done);
+            kit.draw_rounding(key, start / rounding_chunk_k, (count + rounding_chunk_k - 1) / rounding_chunk_k, bits);
         for (std::size_t row = first; row < last; ++row) {
             std::size_t const at = row * tensor.columns;
-            row_factors_t const scales {sweep.row_scales[row], factors.first_correction, factors.learning_rate,
-                                        tensor.decay ? weight_decay_k : 0.0f};
-            if (tensor.master_bf16)
-                step_row_bf16(tensor.columns, scales, tensor.gradient + at, sweep.column_scales, bits + at - start,
-                              tensor.first_moment + at, tensor.master_bf16 + at);
-            else
-                step_row_f32(tensor.columns, scales, tensor.gradient + at, sweep.column_scales, tensor.maximum,
-                             tensor.first_moment + at, tensor.master_f32 + at);
+            updated_row_t updated;
+            updated.columns = tensor.columns, updated.gradient = tensor.gradient + at;
+            updated.column_scales = sweep.column_scales, updated.row_scale = sweep.row_scales[row];
+            updated.first_decay = first_decay_k, updated.correction = factors.first_correction;
+            updated.learning_rate = factors.learning_rate, updated.decay = tensor.decay ? weight_decay_k : 0.0f;
+            updated.first_moment = tensor.first_moment + at;
+            if (!tensor.master_bf16) {
+                update_row_f32(updated, tensor.maximum, tensor.master_f32 + at);
+                continue;
+            }
+            updated.draws = bits + at - start, updated.master = tensor.master_bf16 + at;
+            kit.update_row(updated);
         }
     }
 };
@@ -214,7 +197,7 @@ std::size_t find_non_finite(lane_t &lane, std::span<tensor_view_t const> tensors
     return no_tensor_k;
 }
 
-void adafactor(lane_t &lane, std::span<tensor_view_t const> tensors, update_t const &update,
+void adafactor(kit_table_t const &kit, lane_t &lane, std::span<tensor_view_t const> tensors, update_t const &update,
                update_scratch_t const &scratch) noexcept {
     factors_t const factors = factors_of(update);
     for (tensor_view_t const &tensor : tensors) {
@@ -222,7 +205,8 @@ void adafactor(lane_t &lane, std::span<tensor_view_t const> tensors, update_t co
         sweep_squares(lane, tensor, scratch);
         fold_means(tensor, factors, scratch);
         clip(lane, tensor, scratch);
-        apply(lane, {tensor, scratch, factors, {update.seed, tensor.stream, update.step}}, scratch.bits_of_workers);
+        apply(lane, {kit, tensor, scratch, factors, {update.seed, tensor.stream, update.step}},
+              scratch.bits_of_workers);
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include <uform/train/coding_rate.hpp>
@@ -248,6 +249,8 @@ failure_t step_t::refuse_non_finite() noexcept {
     if (!std::isfinite(coding_rate_loss_)) return refuse("coding rate", coding_rate_loss_);
     if (!std::isfinite(lipschitz_loss_)) return refuse("Lipschitz", lipschitz_loss_);
     if (!std::isfinite(late_interaction_loss_)) return refuse("late interaction", late_interaction_loss_);
+    // Squares add up: where all of them together are far from overflow, no tensor's are near.
+    if (gradient_norm_ < 0.5 * std::sqrt(double(std::numeric_limits<float>::max()))) return {};
     std::size_t const tensor = find_non_finite(executor_.wide_lane(), trainer_.parameters_.views(), update_scratch_);
     if (tensor == no_tensor_k) return {};
     return fail(uform_status_malformed_k, "a gradient is not finite, so the step was not applied",
@@ -258,7 +261,7 @@ failure_t step_t::refuse_non_finite() noexcept {
 void step_t::update() noexcept {
     std::uint64_t const step = trainer_.steps_done_ + 1;
     learning_rate_ = learning_rate_at(trainer_.options_.schedule, step);
-    adafactor(executor_.wide_lane(), trainer_.parameters_.views(),
+    adafactor(*trainer_.kit_, executor_.wide_lane(), trainer_.parameters_.views(),
               {learning_rate_, trainer_.options_.seed, step, step - trainer_.moments_since_}, update_scratch_);
     trainer_.trail_ = std::bit_cast<std::uint64_t>(gradient_norm_);
     trainer_.steps_done_ = step, trainer_.dropped_ += dropped_; // a step that fails drops nothing: it may come again

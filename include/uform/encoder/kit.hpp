@@ -20,6 +20,7 @@
 
 #include <uform/encoder/geometry.hpp>
 #include <uform/utilities/lane.hpp>
+#include <uform/utilities/rounding.hpp>
 #include <uform/utilities/scalar.hpp>
 
 namespace uform {
@@ -108,6 +109,20 @@ struct choices_softmax_t {
     wide_ *probabilities;        // one per choice, set
 };
 
+/** A row of BFloat16 masters that Adafactor updates, m and u as in train/optimizer.hpp; it may be of any length. */
+struct updated_row_t {
+    std::size_t columns = 0;
+    float const *gradient = nullptr;      // [columns]
+    float const *column_scales = nullptr; // [columns]: with the row's, what makes u of the gradient
+    float row_scale = 1;
+    float first_decay = 0;                // of m
+    float correction = 1;                 // of m, for its age
+    float learning_rate = 0, decay = 0;   // of the weights
+    std::uint16_t const *draws = nullptr; // [columns]
+    float *first_moment = nullptr;        // [columns]
+    bf16_t *master = nullptr;             // [columns]
+};
+
 /**
  *  Kernels of one CPU class. Products are `y[rows, outputs] = a[rows, inputs] * w[outputs, inputs]^T`.
  *  The formulas are those of the model's definition (docs/DESIGN.md); `head` counts 64-wide slices of `hidden`.
@@ -188,6 +203,12 @@ struct kit_table_t {
 
     // Per item: softmax over its choices of scale * logit; an item may have none.
     void (*choices_softmax)(lane_t &, choices_softmax_t<float> const &) noexcept;
+
+    // The optimizer's, on the thread that calls, in the same bits in every class: draws of elements from
+    // [64 first_chunk, 64 (first_chunk + chunks)), as utilities/rounding.hpp deals them; and a row's update.
+    void (*draw_rounding)(rounding_key_t const &, std::uint64_t first_chunk, std::size_t chunks,
+                          std::uint16_t *draws) noexcept;
+    void (*update_row)(updated_row_t const &) noexcept;
 
     void (*cast_rows)(lane_t &, std::size_t count, wide x, bf16_t *y) noexcept;
     void (*widen_f16)(lane_t &, std::size_t count, std::uint16_t const *x, float *y) noexcept; // exact

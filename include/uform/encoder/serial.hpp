@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include <uform/encoder/kit.hpp>
+#include <uform/encoder/updated_row.hpp>
 #include <uform/utilities/elementary.hpp>
 #include <uform/utilities/rows.hpp>
 #include <uform/utilities/squares.hpp>

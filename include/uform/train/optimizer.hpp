@@ -17,6 +17,7 @@
 #include <limits>
 #include <span>
 
+#include <uform/encoder/kit.hpp>
 #include <uform/utilities/lane.hpp>
 #include <uform/utilities/scalar.hpp>
 
@@ -74,7 +75,7 @@ std::size_t find_non_finite(lane_t &lane, std::span<tensor_view_t const> tensors
                             update_scratch_t const &scratch) noexcept;
 
 /** Updates masters and moments in place. Gradients must be finite. */
-void adafactor(lane_t &lane, std::span<tensor_view_t const> tensors, update_t const &update,
+void adafactor(kit_table_t const &kit, lane_t &lane, std::span<tensor_view_t const> tensors, update_t const &update,
                update_scratch_t const &scratch) noexcept;
 
 } // namespace uform

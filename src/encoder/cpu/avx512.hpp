@@ -58,6 +58,14 @@ inline pairs_t zip_rows(bf16_t const *even, bf16_t const *odd) {
     return _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
 }
 
+constexpr std::size_t words_k = 8; // of 64 bits
+using words_t = std::uint64_t __attribute__((vector_size(8 * words_k)));
+
+/** Of every lane the lower half times `factor`, in 64 bits. */
+inline words_t multiply_words(words_t x, std::uint32_t factor) {
+    return (words_t)_mm512_mul_epu32((__m512i)x, _mm512_set1_epi64(factor));
+}
+
 /** Exchanges rows and columns of a square of 32-bit units: twice within 128-bit quarters, twice between them. */
 inline void transpose(pairs_t (&square)[lanes_k]) {
     pairs_t turned[lanes_k];

@@ -21,6 +21,7 @@
 #include "pool.hpp"
 #include "maxsim.hpp"
 #include "choices.hpp"
+#include "update.hpp"
 
 inline kit_table_t table_from(kit_table_t table, char const *name) {
     table.name = name;
@@ -50,6 +51,8 @@ inline kit_table_t table_from(kit_table_t table, char const *name) {
     table.max_products_wide = max_products_wide;
     table.winning_products = winning_products;
     table.choices_softmax = choices_softmax;
+    table.draw_rounding = draw_rounding;
+    table.update_row = update_row;
     table.cast_rows = cast_rows;
     table.widen_f16 = widen_f16;
     return table;

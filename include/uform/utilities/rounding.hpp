@@ -25,9 +25,15 @@ struct rounding_key_t {
     std::uint64_t step; // modulo 2^32
 };
 
+inline constexpr std::size_t rounding_counters_k = 8; // side by side
+inline constexpr int rounding_rounds_k = 10;
+inline constexpr std::uint32_t rounding_even_k = 0xD2511F53u, rounding_odd_k = 0xCD9E8D57u; // multipliers
+inline constexpr std::uint32_t rounding_low_k = 0x9E3779B9u,
+                               rounding_high_k = 0xBB67AE85u; // what a round adds to the key
+
 /** The draws of elements [64 chunk, 64 chunk + 64): ten rounds of Philox 4x32 over eight counters at once. */
 inline void rounding_bits(rounding_key_t const &key, std::uint64_t chunk, std::uint16_t *bits) noexcept {
-    constexpr std::size_t counters_k = 8;
+    constexpr std::size_t counters_k = rounding_counters_k;
     std::uint32_t x[4][counters_k];
     for (std::size_t i = 0; i < counters_k; ++i) {
         std::uint64_t const counter = counters_k * chunk + i;
@@ -35,10 +41,10 @@ inline void rounding_bits(rounding_key_t const &key, std::uint64_t chunk, std::u
         x[2][i] = key.stream, x[3][i] = std::uint32_t(key.step);
     }
     std::uint32_t low_key = std::uint32_t(key.seed), high_key = std::uint32_t(key.seed >> 32);
-    for (int round = 0; round < 10; ++round, low_key += 0x9E3779B9u, high_key += 0xBB67AE85u)
+    for (int round = 0; round < rounding_rounds_k; ++round, low_key += rounding_low_k, high_key += rounding_high_k)
         for (std::size_t i = 0; i < counters_k; ++i) {
-            std::uint64_t const even = std::uint64_t(0xD2511F53u) * x[0][i];
-            std::uint64_t const odd = std::uint64_t(0xCD9E8D57u) * x[2][i];
+            std::uint64_t const even = std::uint64_t(rounding_even_k) * x[0][i];
+            std::uint64_t const odd = std::uint64_t(rounding_odd_k) * x[2][i];
             x[0][i] = std::uint32_t(odd >> 32) ^ x[1][i] ^ low_key, x[1][i] = std::uint32_t(odd);
             x[2][i] = std::uint32_t(even >> 32) ^ x[3][i] ^ high_key, x[3][i] = std::uint32_t(even);
         }
@@ -49,7 +55,7 @@ inline void rounding_bits(rounding_key_t const &key, std::uint64_t chunk, std::u
         }
 }
 
-inline bf16_t round_stochastically(float x, std::uint16_t bits) noexcept {
+[[gnu::always_inline]] inline bf16_t round_stochastically(float x, std::uint16_t bits) noexcept {
     return {std::uint16_t((std::bit_cast<std::uint32_t>(x) + bits) >> 16)};
 }
 
