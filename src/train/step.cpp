@@ -20,6 +20,10 @@ namespace uform {
 
 namespace {
 
+/** Tokens of a chunk that go forward together, for each thread of the lane: a chunk is cut for gradients of weights, which
+ *  want many rows, and what it computes overflows a core's caches between one operation and the next. */
+constexpr std::size_t strip_tokens_k = 256;
+
 /** In eight sums, so that an addition waits for none before it. */
 double sum_of_squares(std::span<float const> values) noexcept {
     constexpr std::size_t sums_k = 8;
@@ -70,7 +74,8 @@ failure_t step_t::forward() noexcept {
     return for_each(chunks_.size(), [this](std::size_t index, lane_t &lane) {
         chunk_t &chunk = chunks_[index];
         tower_weights_t<float> const &weights = trainer_.tower_.weights;
-        tower_forward(*trainer_.kit_, lane, weights, chunk.batch, chunk.residuals, chunk.states);
+        tower_forward(*trainer_.kit_, lane, weights, chunk.batch, chunk.residuals, chunk.states,
+                      strip_tokens_k * lane.width());
         if (lane.failed() || !trainer_.options_.contrasts()) return;
         gather_read(chunk);
         pool_forward(*trainer_.kit_, lane, geometry(), weights.pool, chunk.read, chunk.read_states, chunk.pool,

@@ -30,6 +30,14 @@ struct block_stash_t {
         std::size_t const hidden = geometry.hidden, inner = geometry.inner(), heads = geometry.heads();
         return tokens * ((6 * hidden + 3 * inner) * sizeof(narrow_t<wide_>) + (hidden + heads + 2) * sizeof(wide_));
     }
+    /** The same of the tokens from `first` on. */
+    block_stash_t from(geometry_t const &geometry, std::size_t first) const noexcept {
+        std::size_t const hidden = first * geometry.hidden, inner = first * geometry.inner();
+        return {normed + hidden,     attention_inverse_rms + first, qkv + 3 * hidden,
+                attended + hidden,   lse + first * geometry.heads(), middle + hidden,
+                mlp_normed + hidden, mlp_inverse_rms + first,       gate_up + 2 * inner,
+                activated + inner};
+    }
     /** Claims everything but `middle`, which inference lets alias the block's input; false when memory is out. */
     [[nodiscard]] bool claim(lane_t &lane, geometry_t const &geometry, std::size_t tokens) noexcept {
         std::size_t const hidden = geometry.hidden, inner = geometry.inner();

@@ -12,6 +12,7 @@
 #include <uform/encoder/entry.hpp>
 #include <uform/encoder/entry_backward.hpp>
 #include <uform/encoder/heads.hpp>
+#include <uform/encoder/strips.hpp>
 #include <uform/encoder/tensors.hpp>
 
 namespace uform {
@@ -77,26 +78,37 @@ void enter(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const &weights,
     }
 }
 
-/** Items enter, pass every block and the final norm. */
-template <typename kit_, typename batch_, typename wide_ = typename kit_::wide_t>
-void tower_forward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const &weights, batch_ const &batch,
-                   residuals_t<wide_> const &residuals,
-                   states_t<wide_> const &out) noexcept {
+/** Some of a batch's items, of tokens from `first` on, pass every block and the final norm. */
+template <typename kit_, typename wide_ = typename kit_::wide_t>
+void blocks_forward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const &weights,
+                    block_items_t<wide_> const &items, std::size_t first, residuals_t<wide_> const &residuals,
+                    states_t<wide_> const &out) noexcept {
     geometry_t const &geometry = weights.geometry;
-    std::size_t const tokens = batch.items.tokens();
+    std::size_t const tokens = items.items.tokens(), cell = first * geometry.hidden;
     scratch_scope_t scope(lane);
     block_stash_t<wide_> shared;
     if (!shared.claim(lane, geometry, tokens)) return;
-    enter(kit, lane, weights, batch, residuals.input(0));
-    block_items_t<wide_> const items {batch.items, batch.rotary};
     for (std::size_t block = 0; block < geometry.depth; ++block) {
-        shared.middle = residuals.input(block + 1); // the block's output is added onto it in place
-        block_forward(kit, lane, geometry, weights.blocks[block], items, residuals.input(block),
-                      residuals.input(block + 1), residuals.keeps(block) ? residuals.stashes[block] : shared);
+        wide_ *const y = residuals.input(block + 1) + cell;
+        shared.middle = y; // the block's output is added onto it in place
+        block_forward(kit, lane, geometry, weights.blocks[block], items, residuals.input(block) + cell, y,
+                      residuals.keeps(block) ? residuals.stashes[block].from(geometry, first) : shared);
         if (lane.failed()) return;
     }
-    kit.rmsnorm(lane, tokens, geometry.hidden, residuals.input(geometry.depth), weights.norm, out.states,
-                out.inverse_rms);
+    kit.rmsnorm(lane, tokens, geometry.hidden, residuals.input(geometry.depth) + cell, weights.norm, out.states + cell,
+                out.inverse_rms + first);
+}
+
+/** Items enter, pass every block and the final norm, as many together as have `strip_tokens`. */
+template <typename kit_, typename batch_, typename wide_ = typename kit_::wide_t>
+void tower_forward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const &weights, batch_ const &batch,
+                   residuals_t<wide_> const &residuals, states_t<wide_> const &out,
+                   std::size_t strip_tokens = SIZE_MAX) noexcept {
+    enter(kit, lane, weights, batch, residuals.input(0));
+    for_each_strip(lane, batch.items, strip_tokens, [&](items_t items, std::size_t first) {
+        block_items_t<wide_> const strip {items, batch.rotary + first * head_width_k};
+        if (!lane.failed()) blocks_forward(kit, lane, weights, strip, first, residuals, out);
+    });
 }
 
 /** Gradients of one tower, as the backward adds to them. */
