@@ -163,7 +163,14 @@ auto const gemm_backward_weight_case = [](auto const &kit, lane_t &lane, shape_t
     kit.gemm_backward_weight(lane, shape.rows, shape.columns, shape.depth, d_y.data(), a.data(), {set.data(), false});
     auto of_no_rows = values<typename kit_t::wide_t>(shape, 5, shape.columns * shape.depth);
     kit.gemm_backward_weight(lane, 0, shape.columns, shape.depth, d_y.data(), a.data(), {of_no_rows.data(), false});
-    return {widened(d_w), widened(set), widened(of_no_rows)};
+    // Aligned, and larger than what counts as a cache: classes may store these past it.
+    buffer_t<typename kit_t::wide_t> far;
+    if (!far.resize(set.size())) return {};
+    std::size_t const cache_bytes = lane.cache_bytes();
+    lane.set_cache_bytes(4096);
+    kit.gemm_backward_weight(lane, shape.rows, shape.columns, shape.depth, d_y.data(), a.data(), {far.data(), false});
+    lane.set_cache_bytes(cache_bytes);
+    return {widened(d_w), widened(set), widened(of_no_rows), widened(std::vector(far.begin(), far.end()))};
 };
 auto const rmsnorm_case = [](auto const &kit, lane_t &lane, shape_t const &shape) -> outputs_t {
     using kit_t = std::remove_cvref_t<decltype(kit)>;

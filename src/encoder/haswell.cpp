@@ -46,6 +46,10 @@ inline f32x_t load_part(float const *x, std::size_t count) { return _mm256_maskl
 inline void store(float *y, f32x_t x) { _mm256_storeu_ps(y, x); }
 inline void store_part(float *y, f32x_t x, std::size_t count) { _mm256_maskstore_ps(y, first_lanes(count), x); }
 
+/** Past the caches, for what is next read when they have seen much else; `y` is aligned to a register. */
+inline void store_far(float *y, f32x_t x) { _mm256_stream_ps(y, x); }
+inline void finish_far_stores() { _mm_sfence(); }
+
 inline f32x_t load_narrow(bf16_t const *x) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((__m128i const *)x)), 16));
 }

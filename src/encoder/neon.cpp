@@ -47,6 +47,10 @@ inline void store_part(float *y, f32x_t x, std::size_t count) {
     std::memcpy(y, staged, (count < lanes_k ? count : lanes_k) * sizeof(float));
 }
 
+/** As any other: GCC has no name for stores that pass the caches. */
+inline void store_far(float *y, f32x_t x) { store(y, x); }
+inline void finish_far_stores() {}
+
 inline uint16x4_t load_halves(bf16_t const *x) { return vld1_u16((std::uint16_t const *)x); }
 inline f32x_t load_narrow(bf16_t const *x) { return vreinterpretq_f32_u32(vshll_n_u16(load_halves(x), 16)); }
 inline f32x_t load_f16(std::uint16_t const *x) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(x))); }

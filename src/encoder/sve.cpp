@@ -44,6 +44,10 @@ inline f32x_t load_part(float const *x, std::size_t count) { return svld1_f32(fi
 inline void store(float *y, f32x_t x) { svst1_f32(all_lanes(), y, x); }
 inline void store_part(float *y, f32x_t x, std::size_t count) { svst1_f32(first_lanes(count), y, x); }
 
+/** Past the caches, for what is next read when they have seen much else. */
+inline void store_far(float *y, f32x_t x) { svstnt1_f32(all_lanes(), y, x); }
+inline void finish_far_stores() {}
+
 /** One BFloat16 to a lane, in its lower half. */
 inline pairs_t load_halves(svbool_t lanes, bf16_t const *x) { return svld1uh_u32(lanes, (std::uint16_t const *)x); }
 inline f32x_t widen_halves(pairs_t x) { return svreinterpret_f32_u32(svlsl_n_u32_x(all_lanes(), x, 16)); }

@@ -13,7 +13,7 @@
 #pragma once
 
 constexpr std::size_t replay_rows_k = 2 * tile_rows_k;    // rows of scores at a time: even, so that they pair up
-constexpr std::size_t replay_block_k = 5 * replay_rows_k; // rows behind one product of d_k and d_v
+constexpr std::size_t replay_block_k = 6 * replay_rows_k; // rows behind one product of d_k and d_v
 
 struct replay_t {
     float scores[replay_rows_k * key_tile_k];

@@ -21,6 +21,10 @@ inline f32x_t load_part(float const *x, std::size_t count) { return _mm512_maskz
 inline void store(float *y, f32x_t x) { _mm512_storeu_ps(y, x); }
 inline void store_part(float *y, f32x_t x, std::size_t count) { _mm512_mask_storeu_ps(y, first_lanes(count), x); }
 
+/** Past the caches, for what is next read when they have seen much else; `y` is aligned to a register. */
+inline void store_far(float *y, f32x_t x) { _mm512_stream_ps(y, x); }
+inline void finish_far_stores() { _mm_sfence(); }
+
 inline f32x_t widen_bits(__m256i x) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16)); }
 inline f32x_t load_narrow(bf16_t const *x) { return widen_bits(_mm256_loadu_si256((__m256i const *)x)); }
 inline f32x_t load_f16(std::uint16_t const *x) { return _mm512_cvtph_ps(_mm256_loadu_si256((__m256i const *)x)); }

@@ -32,6 +32,24 @@ struct edge_sums_sink_t {
     }
 };
 
+/** Sums that are set and not read again before caches have seen much else: no line of theirs is fetched to be written. */
+struct far_sums_sink_t {
+    static constexpr bool continues_k = false;
+    float *sums;
+    std::size_t stride;
+
+    far_sums_sink_t from(std::size_t row, std::size_t column) const { return {sums + row * stride + column, stride}; }
+    f32x_t start(std::size_t, std::size_t) const { return zero(); }
+    void finish(std::size_t row, std::size_t column, f32x_t sum) const { store_far(sums + row * stride + column, sum); }
+};
+
+/** Whether a matrix of sums is too large to be found in the second-level cache, and lies as whole registers do. */
+inline bool is_far(std::size_t outputs, std::size_t inputs, float const *sums, std::size_t cache_bytes) {
+    constexpr std::size_t register_bytes = lanes_k * sizeof(float);
+    bool const is_aligned = reinterpret_cast<std::uintptr_t>(sums) % register_bytes == 0 && inputs % lanes_k == 0;
+    return is_aligned && outputs * inputs * sizeof(float) > cache_bytes / 2;
+}
+
 /** A matrix as panels of 64 columns: [columns / 64][rows / 2][64][2]. */
 struct zipped_t {
     bf16_t const *source; // [rows, columns]
@@ -49,7 +67,7 @@ struct zipped_t {
 
 using zipped_multiplier_t = multiplier_t<left_panel_t>;
 
-template <bool adds_>
+template <typename sink_>
 void multiply_zipped(zipped_multiplier_t &multiplier, zipped_t const &d_y, zipped_t const &a, std::size_t unit,
                      std::size_t rows, float *d_w_sum) {
     std::size_t const output = unit / a.count() * panel_columns_k, input = unit % a.count() * panel_columns_k;
@@ -58,10 +76,10 @@ void multiply_zipped(zipped_multiplier_t &multiplier, zipped_t const &d_y, zippe
     left_panel_t const left {d_y.panel(unit / a.count())};
     bf16_t const *right = a.panel(unit % a.count());
     if (inputs >= panel_columns_k)
-        multiplier.multiply(outputs, left, right, divide_up(rows, 2), sums_sink_t<adds_> {sums, a.columns});
+        multiplier.multiply(outputs, left, right, divide_up(rows, 2), sink_ {sums, a.columns});
     else
         multiplier.multiply(outputs, left, right, divide_up(rows, 2),
-                            edge_sums_sink_t<adds_> {sums, a.columns, inputs});
+                            edge_sums_sink_t<sink_::continues_k> {sums, a.columns, inputs});
 }
 
 void gemm_backward_weight(lane_t &lane, std::size_t rows, std::size_t outputs, std::size_t inputs, bf16_t const *d_y,
@@ -74,6 +92,11 @@ void gemm_backward_weight(lane_t &lane, std::size_t rows, std::size_t outputs, s
     if (rows == 0 && !d_w_sum.continues) std::memset(d_w_sum.data, 0, outputs * inputs * sizeof(float));
     for (std::size_t row = 0; row < rows; row += zipped_rows_k) {
         bool const adds = d_w_sum.continues || row > 0;
+        bool const is_last = row + zipped_rows_k >= rows;
+        auto const multiply_these = adds ? multiply_zipped<sums_sink_t<true>>
+                                    : is_last && is_far(outputs, inputs, d_w_sum.data, lane.cache_bytes())
+                                        ? multiply_zipped<far_sums_sink_t>
+                                        : multiply_zipped<sums_sink_t<false>>;
         std::size_t const step = least(rows - row, zipped_rows_k);
         lane.rows(left.count() + right.count(), 1, [&](std::size_t first, std::size_t last, lane_t &) {
             for (std::size_t unit = first; unit < last; ++unit)
@@ -88,8 +111,8 @@ void gemm_backward_weight(lane_t &lane, std::size_t rows, std::size_t outputs, s
         lane.rows(left.count() * right.count(), 1, [&](std::size_t first, std::size_t last, lane_t &) {
             zipped_multiplier_t multiplier;
             for (std::size_t unit = first; unit < last; ++unit)
-                adds ? multiply_zipped<true>(multiplier, left, right, unit, step, d_w_sum.data)
-                     : multiply_zipped<false>(multiplier, left, right, unit, step, d_w_sum.data);
+                multiply_these(multiplier, left, right, unit, step, d_w_sum.data);
+            finish_far_stores();
         });
     }
 }
