@@ -9,6 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <uform/utilities/classes.hpp>
+
 #include "model_fixture.hpp"
 
 namespace {
@@ -95,6 +97,53 @@ TEST(tower_unit, packed_equals_alone) {
                                  alone.embeddings.size() * sizeof(float)));
         EXPECT_EQ(0, std::memcmp(alone.states.data(), &together.states[together.offsets[item] * model.geometry.hidden],
                                  alone.states.size() * sizeof(bf16_t)));
+    }
+}
+
+/** What a forward leaves, of two blocks that keep all they compute, as bytes. */
+std::string kept_of(model_fixture_t<kit_table_t> const &model, std::vector<std::string> const &texts,
+                    std::size_t strip_tokens) {
+    lane_t lane;
+    text_batch_t<float> batch;
+    auto const text_of = [&](std::size_t i) {
+        return std::span<unsigned char const>((unsigned char const *)texts[i].data(), texts[i].size());
+    };
+    EXPECT_TRUE(pack_texts(lane, model.rotary, texts.size(), text_of, batch));
+    geometry_t const &geometry = model.geometry;
+    std::size_t const tokens = batch.items.tokens(), cells = tokens * geometry.hidden, inner = geometry.inner();
+    std::vector<block_stash_t<float>> stashes(geometry.depth);
+    for (block_stash_t<float> &stash : stashes) {
+        stash.middle = lane.claim<float>(cells);
+        EXPECT_TRUE(stash.claim(lane, geometry, tokens));
+    }
+    residuals_t<float> const residuals {lane.claim<float>(cells * (geometry.depth + 1)), cells, stashes};
+    states_t<float> states;
+    EXPECT_TRUE(states.claim(lane, geometry, tokens));
+    tower_forward(model.kit, lane, model.tower.weights, batch, residuals, states, strip_tokens);
+    EXPECT_FALSE(lane.failed());
+    std::string bytes;
+    auto const keep = [&](auto const *values, std::size_t count) {
+        bytes.append(reinterpret_cast<char const *>(values), count * sizeof(*values));
+    };
+    keep(residuals.data, cells * (geometry.depth + 1)), keep(states.states, cells), keep(states.inverse_rms, tokens);
+    for (block_stash_t<float> const &stash : stashes) {
+        keep(stash.normed, cells), keep(stash.attention_inverse_rms, tokens), keep(stash.qkv, 3 * cells);
+        keep(stash.attended, cells), keep(stash.lse, tokens * geometry.heads()), keep(stash.middle, cells);
+        keep(stash.mlp_normed, cells), keep(stash.mlp_inverse_rms, tokens);
+        keep(stash.gate_up, 2 * tokens * inner), keep(stash.activated, tokens * inner);
+    }
+    return bytes;
+}
+
+TEST(tower_unit, strips_change_no_bit) {
+    std::vector<std::string> texts;
+    for (std::size_t length : {5, 1, 7, 30, 12, 3, 9}) texts.push_back(std::string(length, char('a' + length)));
+    for (uform_cpu_class_t class_ = uform_cpu_class_serial_k; class_ <= uform_cpu_class_wasm_simd_k; ++class_) {
+        if (!has_kernels(class_) || !runs_here(class_)) continue;
+        model_fixture_t<kit_table_t> model(*kit_of(class_), {128, 2, 40}, 32);
+        std::string const whole = kept_of(model, texts, SIZE_MAX);
+        for (std::size_t tokens : {1, 12, 13, 30, 66, 67})
+            EXPECT_TRUE(kept_of(model, texts, tokens) == whole) << kit_of(class_)->name << ", strips of " << tokens;
     }
 }
 
