@@ -164,7 +164,7 @@ void step_t::backward_chunk(chunk_t &chunk, tower_gradients_t<float> const &grad
     if (trainer_.options_.contrasts()) backward_read(chunk, gradients, d_states, lane);
     if (!lane.failed())
         tower_backward(*trainer_.kit_, lane, weights, gradients, chunk.batch, chunk.residuals, chunk.states, d_states,
-                       continues);
+                       continues, strip_tokens_k * lane.width());
 }
 
 void step_t::backward_token_vectors(chunk_t const &chunk, tower_gradients_t<float> const &gradients,

@@ -150,11 +150,12 @@ void enter_backward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const 
 }
 
 /** From d_states [tokens, hidden] back to the entries; `residuals` hold every block's input. Gradients are added, those
- *  of the blocks' matrices set unless they continue sums. */
+ *  of the blocks' matrices set unless they continue sums. Blocks are replayed in strips, as they went forward. */
 template <typename kit_, typename batch_, typename wide_ = typename kit_::wide_t>
 void tower_backward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const &weights,
                     tower_gradients_t<wide_> const &gradients, batch_ const &batch, residuals_t<wide_> const &residuals,
-                    states_t<wide_> const &forward, wide_ const *d_states, bool continues = true) noexcept {
+                    states_t<wide_> const &forward, wide_ const *d_states, bool continues = true,
+                    std::size_t strip_tokens = SIZE_MAX) noexcept {
     geometry_t const &geometry = weights.geometry;
     std::size_t const tokens = batch.items.tokens(), cells = tokens * geometry.hidden;
     scratch_scope_t scope(lane);
@@ -172,7 +173,11 @@ void tower_backward(kit_ const &kit, lane_t &lane, tower_weights_t<wide_> const 
     for (std::size_t block = geometry.depth; block-- > 0;) {
         block_stash_t<wide_> const &stash = residuals.keeps(block) ? residuals.stashes[block] : shared;
         if (!residuals.keeps(block))
-            block_replay(kit, lane, geometry, weights.blocks[block], items, residuals.input(block), stash);
+            for_each_strip(lane, batch.items, strip_tokens, [&](items_t strip, std::size_t first) {
+                block_items_t<wide_> const part {strip, batch.rotary + first * head_width_k};
+                wide_ const *const x = residuals.input(block) + first * geometry.hidden;
+                block_replay(kit, lane, geometry, weights.blocks[block], part, x, stash.from(geometry, first));
+            });
         block_backward(kit, lane, geometry, weights.blocks[block], gradients.blocks[block], items,
                        residuals.input(block), d_x, stash, d_stash, continues);
         if (lane.failed()) return;
