@@ -325,6 +325,11 @@ class MediaTest(unittest.TestCase):
             self.expect_failure(self.encode(photos, *flags), 1, picture.name + ": ", "written over")
             self.assertEqual(picture.read_bytes(), before)
         self.expect_rows(self.encode(photos), order)
+        picture.chmod(0)  # so that nobody may say what it is
+        done = self.encode("--output", picture, stdin=b"text", preexec_fn=tools_test.obey_permissions)
+        self.expect_failure(done, 1, picture.name + ": ")
+        picture.chmod(0o644)
+        self.assertEqual(picture.read_bytes(), before)
 
     def test_inputs_of_any_kind_are_not_written_over(self):
         """What lies in a folder before the run is an input, whatever its kind, but for what runs wrote there."""
@@ -360,6 +365,36 @@ class MediaTest(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, b""))
         self.assertEqual((docs / "out.jsonl").read_text().count("\n"), 4)
         self.expect_failure(self.encode("--names", "-", stdin=b"x"), 2, "--names")
+
+    def test_what_no_run_wrote_is_not_written_over(self):
+        """Neither what is no input, nor what looks like rows from afar."""
+        docs = self.put("docs/a.txt", b"eins").parent
+        foreign = {"b.gif": b"GIF89a\x10\0\x10\0", "c.pdf": b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "d.zip": b"PK\3\4\x14\0", "e": b"\0",
+                   "f.safetensors": self.model.read_bytes(), "g.jsonl": b'{"index":0,"input":"a \\" b","output":"c"}\n',
+                   "h.jsonl": b'{"index":7,"text":"eins"}\n', "i.jsonl": b'{"row":7}\n', "j.npy": b"\x93NUMPE\1\0"}
+        for name, content in foreign.items():
+            target, elsewhere = self.put(f"docs/{name}", content), self.folder / "rows.npy"
+            for flags in (("--output", target), ("--output", elsewhere, "--names", target), ("--output", elsewhere, "--log", target)):
+                for source in (docs, docs / "*"):
+                    self.expect_failure(self.encode(source, *flags), 1, name + ": ", "written over")
+            self.assertEqual(target.read_bytes(), content)
+            self.assertFalse(elsewhere.exists())
+            target.unlink()
+        # What a run wrote the next one may write over, in another format and for another purpose as well.
+        late, odd = self.folder / "late.safetensors", self.put('docs/A "\\.txt', b"zwei")
+        run("uform_base", "--hidden", 128, "--depth", 1, "--steps", 0, "--late-interaction-weight", 1, "--output", late)
+        written = [self.put("docs/mine", b""), docs / "names", docs / "log"]
+        for surface, kind in [("embeddings", "npy")] + [(surface, kind) for surface in ("embeddings", "states", "token-vectors")
+                                                         for kind in ("jsonl", "safetensors")]:
+            flags = ("--surface", surface, "--output-format", kind, "--output", written[0])
+            done = self.encode(*flags, model=late, stdin=b"drei\n")
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+            for turn in range(3):
+                output, names, log = written[turn:] + written[:turn]
+                log.unlink(missing_ok=True)  # else it is appended to
+                done = self.encode(docs, *flags[:4], "--output", output, "--names", names, "--log", log, model=late)
+                self.assertEqual((done.returncode, done.stderr), (0, b""))
+                self.assertEqual([json.loads(line)["input"] for line in names.read_text().splitlines()], [str(odd), str(docs / "a.txt")])
 
     def test_empty_files_are_no_texts(self):
         self.put("docs/a.txt", b"eins"), self.put("docs/b.txt", b"")

@@ -59,7 +59,7 @@ void check_apart(std::string const &target, std::string const &source) {
 }
 
 void spare_media(std::string const &target) {
-    if (target.empty() || target == "-" || ::access(target.c_str(), R_OK) != 0) return;
+    if (target.empty() || target == "-" || ::access(target.c_str(), F_OK) != 0) return;
     std::string const head = read_head(target, signature_bytes_k);
     if (modality_of(head) || is_tar(head))
         fail_at(target, 0,

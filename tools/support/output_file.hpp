@@ -17,7 +17,7 @@ std::string link_target(std::string const &path);
 void check_apart(std::string const &target, std::string const &source);
 
 /** Refuses to write over a picture, a clip, a recording or a shard: by a slip of the hand, or found in a folder that is
- *  read, and gone for good. */
+ *  read, and gone for good. A file that may not be read could be one. */
 void spare_media(std::string const &target);
 
 /** The name a checkpoint can be renamed to: a regular file or none yet, links followed. */

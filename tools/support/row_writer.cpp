@@ -2,6 +2,7 @@
  *  @file row_writer.cpp
  *  @brief Headers of a fixed size, and numbers as text.
  */
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -16,8 +17,11 @@ namespace uform::tools {
 
 namespace {
 
+constexpr char const *names_k[] = {"embedding", "embeddings", "states", "token_vectors"}; // of `row_layout_t`
+constexpr std::string_view npy_start_k("\x93NUMPY\x01\x00", 8);                           // of version 1.0
 constexpr std::size_t npy_header_k = 128;         // the format wants a multiple of 64
-constexpr std::size_t safetensors_header_k = 512; // the length's 8 bytes included; spaces may pad the JSON
+constexpr std::size_t safetensors_length_k = 8;   // bytes before the JSON
+constexpr std::size_t safetensors_header_k = 512; // those included; spaces may pad the JSON
 
 char const *npy_type(uform_scalar_t scalar) noexcept {
     switch (scalar) {
@@ -82,7 +86,35 @@ void append_row(std::string &text, char const *row, row_layout_t const &layout) 
     text += ']';
 }
 
+bool take(std::string_view &text, std::string_view start) noexcept {
+    bool const is_there = text.starts_with(start);
+    if (is_there) text.remove_prefix(start.size());
+    return is_there;
+}
+
+void skip(std::string_view &text, std::size_t bytes) noexcept { text.remove_prefix(std::min(bytes, text.size())); }
+
+/** Behind what a line of JSONL says before its row; empty where it is no row's. */
+std::string_view behind_origin(std::string_view line) noexcept {
+    if (!take(line, "{\"index\":")) return {};
+    skip(line, line.find_first_not_of("0123456789"));
+    if (!take(line, ",\"input\":\"")) return line;
+    while (!line.empty() && line[0] != '"') skip(line, line[0] == '\\' ? 2 : 1);
+    skip(line, 1);
+    return line;
+}
+
 } // namespace
+
+bool begins_as_rows(std::string_view head) {
+    if (head.starts_with(npy_start_k)) return true;
+    std::string_view tensors = head;
+    skip(tensors, safetensors_length_k);
+    return std::any_of(std::begin(names_k), std::end(names_k), [&](char const *name) {
+        return tensors.starts_with(fmt::format("{{\"{}\":{{\"dtype\":", name)) ||
+               behind_origin(head).starts_with(fmt::format(",\"{}\":[", name));
+    });
+}
 
 std::string as_json(std::string_view text) {
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -99,7 +131,7 @@ std::string row_writer_t::header() const {
                                        npy_type(layout_.scalar), rows_, layout_.columns);
         text.resize(npy_header_k - 11, ' ');
         std::size_t const length = text.size() + 1;
-        return std::string("\x93NUMPY\x01\x00", 8) + char(length & 255) + char(length >> 8) + text + '\n';
+        return std::string(npy_start_k) + char(length & 255) + char(length >> 8) + text + '\n';
     }
     std::uint64_t const bytes = rows_ * layout_.columns * uform_scalar_bytes(layout_.scalar);
     nlohmann::ordered_json json;
@@ -114,9 +146,10 @@ std::string row_writer_t::header() const {
     if (layout_.per_token) add("offsets", offsets_);
     if (layout_.of_files) add("index", indices_);
     std::string text = json.dump();
-    text.resize(safetensors_header_k - 8, ' ');
+    text.resize(safetensors_header_k - safetensors_length_k, ' ');
     std::string prefix;
-    for (int byte = 0; byte < 8; ++byte) prefix += char(std::uint64_t(text.size()) >> 8 * byte & 255);
+    for (std::size_t byte = 0; byte < safetensors_length_k; ++byte)
+        prefix += char(std::uint64_t(text.size()) >> 8 * byte & 255);
     return prefix + text;
 }
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <uform/types.h>
@@ -35,6 +36,9 @@ struct row_origin_t {
     std::size_t index = 0; // among all inputs, skipped ones included
     std::string input;     // a file's name
 };
+
+/** Whether a file begins as one of rows does; nothing else writes JSONL or safetensors like that. Any `.npy` may be rows. */
+bool begins_as_rows(std::string_view head);
 
 /** A string of JSON; bytes that are not UTF-8 are replaced. */
 std::string as_json(std::string_view text);

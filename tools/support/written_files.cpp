@@ -4,39 +4,25 @@
  */
 #include <algorithm>
 #include <filesystem>
-#include <string_view>
 #include <unistd.h>
 
 #include "support/error.hpp"
 #include "support/files.hpp"
 #include "support/output_file.hpp"
-#include "support/signature.hpp"
+#include "support/row_writer.hpp"
 #include "support/written_files.hpp"
 
 namespace uform::tools {
 
 namespace {
 
-constexpr std::size_t looked_at_k = std::size_t(1) << 16; // bytes of a file
-constexpr std::size_t character_bytes_k = 4;              // of UTF-8, at most
+constexpr std::size_t looked_at_k = std::size_t(1) << 16; // bytes of a file: a row's come behind its input's name
 
-/** Whether a beginning reads as text, the last character of which may be cut. */
-bool begins_as_text(std::string_view head) noexcept {
-    for (std::size_t cut = 0; cut < character_bytes_k && cut <= head.size(); ++cut)
-        if (is_text(head.substr(0, head.size() - cut))) return true;
-    return false;
-}
-
-/** Lines of JSON as `uform_encode` writes them: rows, their names, or a log. */
-bool is_of_a_run(std::string_view head) noexcept {
-    return head.starts_with("{\"index\":") || head.starts_with("{\"row\":") || head.starts_with("{\"event\":");
-}
-
-/** Whether a file could be an input, by its content. */
-bool is_input(std::string const &path) {
+/** Whether a file is of a run, by its content: rows, their names, or a log. Whatever else it may be is an input. */
+bool is_of_a_run(std::string const &path) {
     std::string const head = read_head(path, looked_at_k);
-    if (head.empty() || is_of_a_run(head)) return false; // nothing is lost
-    return modality_of(head) || is_tar(head) || begins_as_text(head);
+    return head.empty() || begins_as_rows(head) || head.starts_with("{\"row\":0,\"index\":") ||
+           head.starts_with("{\"event\":\"");
 }
 
 /** Whether `name` is that of a file under construction for `path`. */
@@ -77,7 +63,7 @@ written_files_t::place_t const *written_files_t::find(struct stat const &about) 
 
 bool written_files_t::hold(std::string const &path, struct stat const &about) const {
     if (place_t const *const place = find(about)) {
-        if (!place->is_stream && is_input(path)) refuse_target(path);
+        if (!place->is_stream && !is_of_a_run(path)) refuse_target(path);
         return true;
     }
     std::string const name = std::filesystem::path(path).filename().string();
