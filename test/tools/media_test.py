@@ -396,6 +396,39 @@ class MediaTest(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stderr), (0, b""))
                 self.assertEqual([json.loads(line)["input"] for line in names.read_text().splitlines()], [str(odd), str(docs / "a.txt")])
 
+    def test_folders_that_may_not_be_read_are_told(self):
+        photos, _ = self.put_pictures()
+        sub, target = photos / "sub", self.folder / "rows.npy"
+        self.addCleanup(sub.chmod, 0o755)
+
+        def encode(*arguments):
+            return self.encode(*arguments, preexec_fn=tools_test.obey_permissions)
+        for mode, reason in ((0o600, "sub: may be listed but not entered"), (0o300, "sub: cannot be read, permission denied"),
+                             (0o000, "sub: cannot be read, permission denied")):
+            sub.chmod(mode)
+            if not self.encode(sub / "c.png", preexec_fn=tools_test.obey_permissions).returncode and not mode & 0o100:
+                self.skipTest("permissions bind nobody here")
+            for sources in ((photos,), (photos / "*",)) + ((photos / "?.*", photos / "z", sub / "*.png"),) * (mode != 0o600):
+                done = encode(*sources)
+                self.expect_rows(done, [1, 0, 2 + 1])
+                said = done.stderr.decode().splitlines()
+                self.assertIn(reason, said[0])
+                self.assertEqual(said[1:], ["uform_encode: 1 of 4 inputs were skipped"])
+                self.expect_failure(encode(*sources, "--strict", "--output", target), 1, reason)
+            for source in (sub, sub / "*"):
+                done = encode(source, "--output", target)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("permission" if mode != 0o600 or source != sub else reason, done.stderr.decode())
+                self.assertIn(b"none of 1 inputs", done.stderr)
+        self.assertFalse(target.exists())
+        # A link to what may not be reached is told too, one to nothing is not.
+        (photos / "lost.png").symlink_to("nowhere"), (photos / "round.png").symlink_to("round.png")
+        (photos / "out.png").symlink_to(sub / "c.png")
+        done = encode(photos, "--log", self.folder / "log")
+        self.expect_rows(done, [1, 0, 3])
+        self.assertIn("out.png: cannot be read, permission denied", done.stderr.decode())
+        self.assertIn(b"2 of 5 inputs were skipped", done.stderr)
+
     def test_empty_files_are_no_texts(self):
         self.put("docs/a.txt", b"eins"), self.put("docs/b.txt", b"")
         self.put("docs/c.png", b"")
