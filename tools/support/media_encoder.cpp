@@ -87,19 +87,21 @@ encoded_t media_encoder_t::call(file_batch_t const &batch, surface_t surface, st
     }
 }
 
-bool media_encoder_t::is_too_large(file_batch_t const &batch, std::size_t index) {
-    if (batch.count() == 1) return true;
-    uform_outcome_t outcome = {};
+bool media_encoder_t::fails_alone(file_batch_t const &batch, std::size_t index, uform_outcome_t &outcome) {
+    uform_outcome_t own = {};
     std::size_t const truncated = truncated_;
     try {
         file_batch_t alone;
         alone.add(batch[index]);
-        call(alone, surface_t::embeddings_k, 0, uform_scalar_f32_k, outcome);
+        call(alone, surface_t::embeddings_k, 0, uform_scalar_f32_k, own);
     } catch (std::bad_alloc const &) {
         return true;
     }
     truncated_ = truncated;
-    return uform_outcome_status(&outcome) == uform_status_out_of_memory_k;
+    if (uform_outcome_status(&own) == uform_status_success_k) return false;
+    outcome = own;
+    if (own.item == 0) outcome.item = index;
+    return true;
 }
 
 encoded_t media_encoder_t::encode(file_batch_t &batch, surface_t surface, std::size_t dimensions, uform_scalar_t scalar,
@@ -109,11 +111,14 @@ encoded_t media_encoder_t::encode(file_batch_t &batch, surface_t surface, std::s
     while (batch.count()) {
         uform_outcome_t outcome = {};
         encoded_t const encoded = call(batch, surface, dimensions, scalar, outcome);
-        uform_status_t const status = uform_outcome_status(&outcome);
+        uform_status_t status = uform_outcome_status(&outcome);
         if (status == uform_status_success_k) return encoded;
-        bool is_its_own = outcome.item < batch.count() && status != uform_status_cancelled_k;
-        if (status == uform_status_out_of_memory_k) is_its_own = is_its_own && is_too_large(batch, outcome.item);
-        if (is_its_own) {
+        bool const lacks_memory = status == uform_status_out_of_memory_k && outcome.item < batch.count();
+        if (lacks_memory && batch.count() > 1) {
+            if (!fails_alone(batch, outcome.item, outcome)) check(outcome, checkpoint_);
+            status = uform_outcome_status(&outcome);
+        }
+        if (outcome.item < batch.count() && status != uform_status_cancelled_k) {
             refused.push_back({given[outcome.item], reason_of(outcome)});
             given.erase(given.begin() + std::ptrdiff_t(outcome.item));
             batch.drop(outcome.item);

@@ -66,8 +66,8 @@ class media_encoder_t {
     std::size_t truncated() const noexcept { return truncated_; } // over all batches
 
   private:
-    /** Whether memory does not suffice for one of a batch's files even alone. */
-    bool is_too_large(file_batch_t const &batch, std::size_t index);
+    /** Tries a file alone that memory ran out for among others. Where it fails as well, `outcome` is of that. */
+    bool fails_alone(file_batch_t const &batch, std::size_t index, uform_outcome_t &outcome);
     encoded_t call(file_batch_t const &batch, surface_t surface, std::size_t dimensions, uform_scalar_t scalar,
                    uform_outcome_t &outcome);
 
