@@ -1,29 +1,44 @@
 /**
  *  @file refusals_unit.cpp
- *  @brief What the tools make of an engine that runs out of memory: a stand-in, which the linker puts where the tools call
- *  `uform_image_encode`.
+ *  @brief What the tools make of an engine that runs out of memory and of a file system without locks: stand-ins for both,
+ *  which the linker puts where the tools call `uform_image_encode` and `flock`.
  */
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <sys/file.h>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "support/error.hpp"
 #include "support/interrupt.hpp"
 #include "support/media_encoder.hpp"
+#include "support/output_lock.hpp"
 
 using namespace uform::tools;
 
 namespace {
 
 std::function<uform_outcome_t(file_batch_t const &)> encode_files; // the verb
+int lock_refusal = 0;                                              // what `flock` fails with, if not zero
 
 } // namespace
 
 extern "C" {
 
+int __real_flock(int descriptor, int operation);
+int __wrap_flock(int descriptor, int operation);
 void __wrap_uform_image_encode(uform_image_encode_t *arguments);
+
+int __wrap_flock(int descriptor, int operation) {
+    if (!lock_refusal) return __real_flock(descriptor, operation);
+    errno = lock_refusal;
+    return -1;
+}
 
 void __wrap_uform_image_encode(uform_image_encode_t *arguments) {
     file_batch_t files;
@@ -65,6 +80,21 @@ std::string with_bad_alone(std::function<uform_outcome_t()> const &alone) {
     return told;
 }
 
+class lock_folder_t {
+  public:
+    lock_folder_t()
+        : folder_(std::filesystem::temp_directory_path() / fmt::format("uform_refusals_unit.{}", ::getpid())) {
+        std::filesystem::create_directory(folder_);
+    }
+    ~lock_folder_t() { std::filesystem::remove_all(folder_); }
+    std::string output() const { return (folder_ / "out").string(); }
+    std::string lock() const { return output() + ".lock"; }
+    bool has_lock() const { return std::filesystem::exists(std::filesystem::symlink_status(lock())); }
+
+  private:
+    std::filesystem::path folder_;
+};
+
 } // namespace
 
 TEST(MediaEncoder, AFileThatMemoryRanOutForIsToldByItself) {
@@ -93,4 +123,39 @@ TEST(MediaEncoder, ASignalWhileAFileIsTriedAloneIsOne) {
             guarded("tool", [&] { return with_bad_alone(interrupted).empty() ? exit_success_k : exit_failure_k; }));
     };
     EXPECT_EXIT(tool(), testing::ExitedWithCode(exit_interrupted_k), "^$");
+}
+
+TEST(OutputLock, GoesWithTheRunThatHeldIt) {
+    lock_folder_t const folder;
+    {
+        output_lock_t const held(folder.output());
+        EXPECT_TRUE(folder.has_lock());
+        EXPECT_THROW(output_lock_t second(folder.output()), tool_error_t);
+        EXPECT_TRUE(folder.has_lock());
+    }
+    EXPECT_FALSE(folder.has_lock());
+}
+
+TEST(OutputLock, LeavesWhatIsNoLockOfARun) {
+    lock_folder_t const folder;
+    std::ofstream(folder.lock()) << "notes";
+    { output_lock_t const held(folder.output()); }
+    EXPECT_EQ(std::filesystem::file_size(folder.lock()), 5u);
+    {
+        std::filesystem::remove(folder.lock());
+        output_lock_t const held(folder.output());
+        std::filesystem::remove(folder.lock());
+        std::ofstream(folder.lock()) << ""; // another run's, since somebody removed the first
+    }
+    EXPECT_TRUE(folder.has_lock());
+}
+
+TEST(OutputLock, RemovesNothingWithoutHoldingIt) {
+    lock_folder_t const folder;
+    for (int const refusal : {ENOLCK, EOPNOTSUPP}) {
+        lock_refusal = refusal;
+        { output_lock_t const none(folder.output()); }
+        lock_refusal = 0;
+        EXPECT_TRUE(folder.has_lock());
+    }
 }

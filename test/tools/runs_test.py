@@ -386,6 +386,15 @@ class RunsTest(tools_test.FolderCase):
         self.assertRegex(done.stderr, rb"out\.safetensors is of an earlier run, at step \d+, .* --resume auto")
         self.assertFalse((self.folder / "out.safetensors.lock").exists())
 
+    def test_a_file_called_like_a_lock_stays(self):
+        lock, mine = self.folder / "out.safetensors.lock", self.folder / "mine"
+        lock.write_text("notes")
+        self.expect_success(self.train("--steps", 3))
+        self.assertEqual(lock.read_text(), "notes")
+        lock.unlink(), mine.touch(), lock.symlink_to("mine")
+        self.expect_success(self.train("--steps", 3))
+        self.assertTrue(lock.is_symlink() and mine.exists())
+
     def test_sources_that_changed_since_a_save(self):
         process = self.start("--steps", 1000000, "--save-every", 5)
         while process.poll() is None and not self.output.exists():

@@ -8,7 +8,7 @@
 namespace uform::tools {
 
 /** Holds `<output>.lock` until it is destroyed or the process ends, however that comes about. Where the file system knows
- *  no locks nothing is held. */
+ *  no locks nothing is held, and what is called like it stays, as does a file with content: none of a run has any. */
 class output_lock_t {
   public:
     /** Fails where another process holds it. */
