@@ -10,6 +10,7 @@
 #include <set>
 
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include "support/batch.hpp"
@@ -18,6 +19,7 @@
 #include "support/checkpoint_header.hpp"
 #include "support/error.hpp"
 #include "support/files.hpp"
+#include "support/item_reader.hpp"
 #include "support/live_view.hpp"
 #include "support/mixture.hpp"
 #include "support/pair_store.hpp"
@@ -452,6 +454,22 @@ TEST(Files, LinesLoseTheirNewlineAndNothingElse) {
     std::vector<std::string> lines;
     for (std::string line; reader.next(line);) lines.push_back(line);
     EXPECT_EQ(lines, (std::vector<std::string> {"one\r", "", std::string("\0nul\xff", 5), "last"}));
+}
+
+TEST(ItemReader, OpensAFileForItsHeadAndForAllOfIt) {
+    scratch_file_t const file("a text");
+    int const watch = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    ASSERT_GE(::inotify_add_watch(watch, file.path().c_str(), IN_OPEN | IN_ACCESS), 0);
+    encoding_options_t options;
+    options.files = {file.path()};
+    item_t item;
+    ASSERT_TRUE(item_reader_t(options).next(item));
+    EXPECT_EQ(item.bytes, "a text");
+    std::size_t opened = 0;
+    for (inotify_event event; ::read(watch, &event, sizeof event) == ssize_t(sizeof event);)
+        opened += event.mask == IN_OPEN;
+    ::close(watch);
+    EXPECT_EQ(opened, 2u);
 }
 
 TEST(Files, LongLinesCrossChunks) {

@@ -152,13 +152,13 @@ bool item_reader_t::open(found_file_t const &found, item_t &item) {
     item = {found.path, {}, uform_modality_text_k, found.problem};
     if (!item.problem.empty()) return true;
     try {
-        if (is_tar(read_head(item.name, signature_bytes_k))) {
+        std::string const head = read_head(item.name, signature_bytes_k);
+        if (is_tar(head)) {
             if (!shard_.emplace(item.name).entries().empty()) return false;
             shard_.reset(),
                 item.problem = "the shard holds no file with an extension, which is what entries are made of";
             return true;
         }
-        std::string const head = read_head(item.name, signature_bytes_k);
         item.problem = is_endless(item.name) ? "is a device, not a file" : problem_of(head);
         if (!item.problem.empty()) return true;
         item.bytes = read_file(item.name, file_limit_k);
