@@ -203,6 +203,29 @@ class MediaTest(unittest.TestCase):
         self.assertEqual(process.returncode, 0)
         self.assertLess(used.ru_maxrss, 600 << 10)
 
+    @sources_test.unsanitized
+    def test_what_memory_does_not_suffice_for_is_skipped(self):
+        picture, clip = self.put("a.png", self.pictures[0]), self.put("b.mp4", b"\0\0\0\x18ftypisom")
+        os.truncate(clip, 3 << 30)
+        with open(self.folder / "c.tar", "wb") as out, open(clip, "rb") as content:
+            member = tarfile.TarInfo("d.mp4")
+            member.size = 3 << 30
+            out.write(packed([("d.txt", b"a")])[:1024] + member.tobuf() + content.read(512))
+            out.truncate((3 << 30) + 1536)
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+        done = self.encode(clip, self.folder / "c.tar", picture, "--threads", 1, preexec_fn=limit)
+        self.expect_rows(done, [0])
+        for name in ("b.mp4", "c.tar/d.mp4"):
+            self.assertIn(f"{name}: does not fit into memory", done.stderr.decode())
+        held_out = self.put("test.jsonl", b'{"image": "b.mp4", "caption": "a"}\n{"image": "a.png", "caption": "b"}\n')
+        for source, flags in ((held_out, ()), (self.folder / "[ce].tar", ("--media-field", "mp4;png", "--caption-field", "txt"))):
+            self.put("e.tar", packed([("e.png", self.pictures[0]), ("e.txt", b"b")]))
+            done = run("uform_eval", self.model, "--media", source, "--threads", 1, *flags, preexec_fn=limit)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(b".mp4: does not fit into memory", done.stderr)
+
     def test_all_media_in_one_batch(self):
         sound = self.put("all/b", media_fixture.recording(1))
         alone = self.encode(sound)

@@ -4,6 +4,7 @@
  */
 #include <algorithm>
 #include <filesystem>
+#include <new>
 
 #include "support/engine.hpp"
 #include "support/error.hpp"
@@ -202,7 +203,12 @@ void item_reader_t::read_entry(shard_entry_t const &entry, item_t &item) const {
     }
     item.problem = problem_of(shard_->read(*member, signature_bytes_k));
     if (!item.problem.empty()) return;
-    item.bytes = shard_->read(*member);
+    try {
+        item.bytes = shard_->read(*member);
+    } catch (std::bad_alloc const &) {
+        item.problem = "does not fit into memory";
+        return;
+    }
     recognize(item);
 }
 

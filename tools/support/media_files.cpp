@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fcntl.h>
+#include <new>
 #include <unistd.h>
 
 #include "support/error.hpp"
@@ -79,9 +80,13 @@ std::string media_files_t::read(std::string_view value, uform_modality_t modalit
     std::string const shard(found.name.substr(0, found.length));
     std::size_t const head = std::size_t(std::min<std::uint64_t>(found.bytes, signature_bytes_k));
     if (!may_be(read_part(shard, found.offset, head), modality)) fail_at(found.name, 0, "{}", refusal_of(modality));
-    std::string bytes = read_part(shard, found.offset, found.bytes);
-    if (bytes.size() < found.bytes) fail_at(found.name, 0, "is not whole any more; its shard has changed");
-    return bytes;
+    try {
+        std::string bytes = read_part(shard, found.offset, found.bytes);
+        if (bytes.size() < found.bytes) fail_at(found.name, 0, "is not whole any more; its shard has changed");
+        return bytes;
+    } catch (std::bad_alloc const &) {
+        fail_at(found.name, 0, "does not fit into memory");
+    }
 }
 
 } // namespace uform::tools
