@@ -7,8 +7,10 @@
  *  one size for all or by counts. A byte is at most two samples, as of QuickTime's oldest sound, and two tables tell of
  *  each: so all of them together tell of no more than four times as many as the file has bytes.
  *
- *  FFmpeg reads a box wherever it meets it, so this walks what FFmpeg would walk, as FFmpeg would; and for a file made to
- *  be read over and over on the way, no more boxes than its bytes.
+ *  FFmpeg reads a box wherever it meets it, so this walks what FFmpeg would walk, as FFmpeg would. A file can be made to
+ *  be read over and over on the way, so no more boxes and entries are looked at, taken together, than it has bytes. Each
+ *  takes eight at least, and a name that a "meta" is searched for takes four: that is enough for every byte to be read
+ *  four times, where honest files have none but those of samples' descriptions read more than once.
  */
 #include <algorithm>
 #include <string_view>
@@ -38,18 +40,6 @@ bool holds(file_t content, std::uint64_t count, std::size_t entries_at, std::uin
     return entries_at <= content.size() && count * entry_bits <= (content.size() - entries_at) * std::uint64_t(8);
 }
 
-/** Names of what a file's metadata says, each as long as it tells, itself included. */
-bool are_keys_held(file_t content) noexcept {
-    std::uint64_t const count = number(content, 4, 4);
-    if (!holds(content, count, 8, 64)) return false;
-    std::size_t at = 8;
-    for (std::uint64_t i = 0; i < count; ++i) {
-        std::uint64_t const length = number(content, at, 4);
-        if (length < 8 || at > content.size() || length > content.size() - at) return false;
-        at += std::size_t(length);
-    }
-    return true;
-}
 /** Descriptions of groups, of which FFmpeg reads those of one kind alone: of a byte at least. */
 bool are_groups_held(file_t content) noexcept {
     std::uint64_t const version = number(content, 0, 1);
@@ -57,19 +47,16 @@ bool are_groups_held(file_t content) noexcept {
     return number(content, 4, 4) != 0x73796e63 || holds(content, number(content, count_at, 4), count_at + 4, 8); // sync
 }
 
-/** Bytes in front of the boxes within this one; SIZE_MAX where there are none. */
-std::size_t children_at(std::string_view name, file_t content) noexcept {
+/** Bytes in front of the boxes within one of this name; SIZE_MAX where there are none. */
+std::size_t children_at(std::string_view name) noexcept {
     for (std::string_view const parent :
          {"moov", "trak", "mdia", "minf", "stbl", "moof", "traf", "mvex", "edts", "udta", "dinf", "wave", "mfra",
           "sinf", "schi", "tref", "ilst", "free", "hoov"})
         if (name == parent) return 0;
-    if (name == "stsd") return 8;
-    for (std::size_t at = 4; name == "meta" && at + 4 <= content.size(); at += 4) // of two layouts: where "hdlr" is
-        if (name_at(content, at) == "hdlr") return at - 4;
-    return SIZE_MAX;
+    return name == "stsd" ? 8 : SIZE_MAX;
 }
 
-/** Bytes of the colours that lie in front of a picture's boxes where it has few, and says that they are there. */
+/** Bytes of the colours that lie in front of a picture's boxes where it has few, and says that they are there; or 0. */
 std::size_t palette_bytes(file_t entry) noexcept {
     std::uint64_t const depth = number(entry, 74, 2) & 31, first = number(entry, 78, 4), last = number(entry, 84, 2);
     if ((depth != 1 && depth != 2 && depth != 4 && depth != 8) || number(entry, 76, 2)) return 0;
@@ -78,7 +65,7 @@ std::size_t palette_bytes(file_t entry) noexcept {
 
 class tables_t {
     std::uint64_t samples_left_; // that may still be told of without any bytes where they are
-    std::size_t boxes_left_;     // that may still be walked
+    std::uint64_t work_left_;    // boxes and entries that may still be looked at
     stop_t stop_;
     bool is_in_track_ = false;
     file_t chunk_samples_;     // of the track: how many samples its chunks have
@@ -86,13 +73,13 @@ class tables_t {
 
   public:
     tables_t(file_t file, stop_t stop) noexcept
-        : samples_left_(4 * std::uint64_t(file.size())), boxes_left_(file.size()), stop_(stop) {}
+        : samples_left_(4 * std::uint64_t(file.size())), work_left_(file.size()), stop_(stop) {}
 
     /** A box that goes on beyond what it is in ends with it, as FFmpeg reads it; an entry of a table may not. */
     bool are_held(file_t boxes, std::string_view parent, std::size_t depth) noexcept {
         if (depth > depth_limit_k) return false;
         for (std::size_t at = 0; boxes.size() - at >= 8;) {
-            if (boxes_left_-- == 0 || (boxes_left_ % 65536 == 0 && stop_())) return false;
+            if (!take_work()) return false;
             std::uint64_t length = number(boxes, at, 4);
             std::size_t const header = length == 1 ? 16 : 8;
             if (length == 1) length = number(boxes, at + 8, 8);
@@ -108,6 +95,11 @@ class tables_t {
     }
 
   private:
+    /** One more box or entry. */
+    bool take_work() noexcept {
+        if (work_left_ == 0) return false;
+        return --work_left_ % 65536 != 0 || !stop_();
+    }
     bool take_samples(std::uint64_t count) noexcept {
         if (count > samples_left_) return false;
         samples_left_ -= count;
@@ -118,7 +110,19 @@ class tables_t {
         std::uint64_t const count = number(content, count_at, 4);
         if (!holds(content, count, count_at + 4, 64)) return false;
         for (std::size_t i = 0; i < count; ++i)
-            if (!take_samples(number(content, count_at + 4 + i * 8, 4))) return false;
+            if (!take_work() || !take_samples(number(content, count_at + 4 + i * 8, 4))) return false;
+        return true;
+    }
+    /** Names of what a file's metadata says, each as long as it tells, itself included. */
+    bool are_keys_held(file_t content) noexcept {
+        std::uint64_t const count = number(content, 4, 4);
+        if (!holds(content, count, 8, 64)) return false;
+        std::size_t at = 8;
+        for (std::uint64_t i = 0; i < count; ++i) {
+            std::uint64_t const length = number(content, at, 4);
+            if (!take_work() || length < 8 || at > content.size() || length > content.size() - at) return false;
+            at += std::size_t(length);
+        }
         return true;
     }
     /** Sample sizes: one for all, or one each, of 32 bits or of as many as are told. */
@@ -139,6 +143,7 @@ class tables_t {
     bool are_chunks_held() noexcept {
         std::uint64_t const count = number(chunk_samples_, 4, 4);
         for (std::size_t i = 0; i < count; ++i) {
+            if (!take_work()) return false;
             std::size_t const at = 8 + i * 12;
             std::uint64_t const first = number(chunk_samples_, at, 4), samples = number(chunk_samples_, at + 4, 4);
             std::uint64_t const end = i + 1 < count ? number(chunk_samples_, at + 12, 4) : chunks_ + 1;
@@ -159,8 +164,9 @@ class tables_t {
     /** A sample's description has boxes as well, behind fields of its medium's: sound's of three versions, and a picture's
      *  with its palette. */
     bool is_entry_held(file_t entry, std::size_t depth) noexcept {
+        std::size_t const palette = palette_bytes(entry);
         for (std::size_t const at : {std::size_t(8), std::size_t(28), std::size_t(44), std::size_t(64), std::size_t(78),
-                                     78 + palette_bytes(entry)})
+                                     palette ? 78 + palette : SIZE_MAX})
             if (at < entry.size() && !are_held(entry.subspan(at), "", depth)) return false; // as deep as FFmpeg counts
         return true;
     }
@@ -185,11 +191,20 @@ class tables_t {
             chunk_samples_ = content;
         return true;
     }
+    /** The boxes within a "meta", of two layouts: "hdlr" is the first of them, and without it there are none. */
+    bool is_meta_held(file_t content, std::size_t depth) noexcept {
+        for (std::size_t at = 4; at + 4 <= content.size(); at += 4) {
+            if (!take_work()) return false;
+            if (name_at(content, at) == "hdlr") return are_held(content.subspan(at - 4), "meta", depth + 1);
+        }
+        return true;
+    }
     bool is_held(std::string_view name, file_t content, std::size_t depth) noexcept {
         if (name == "cmov") return false; // a moov that is compressed, of QuickTime 3: its tables are not to be seen
         if (name == "trak") return is_track_held(content, depth);
         if (!is_table_held(name, content)) return false;
-        std::size_t const at = children_at(name, content);
+        if (name == "meta") return is_meta_held(content, depth);
+        std::size_t const at = children_at(name);
         return at >= content.size() || are_held(content.subspan(at), name, depth + 1);
     }
 };

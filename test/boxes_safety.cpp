@@ -1,0 +1,92 @@
+/**
+ *  @file boxes_safety.cpp
+ *  @brief MP4s whose tables are made to be read over and over, or are long: what looking at them costs is bounded by the
+ *  file's bytes, and whoever wants no more of it is heard meanwhile.
+ */
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "media/boxes.hpp"
+
+namespace uform::test {
+namespace {
+
+constexpr std::size_t entries_k = 1 << 20, interval_k = 1 << 16; // of work, from one question to the next
+
+std::string number(std::size_t value) {
+    std::string digits(4, '\0');
+    for (std::size_t i = 0; i < 4; ++i) digits[i] = char(value >> (24 - 8 * i));
+    return digits;
+}
+std::string box(std::string const &name, std::string const &content) {
+    return number(8 + content.size()) + name + content;
+}
+/** Of entries that are all the same, behind fields and their number. */
+std::string table(std::string const &name, std::string const &fields, std::size_t entries, std::string const &entry) {
+    std::string content = fields + number(entries);
+    for (std::size_t i = 0; i < entries; ++i) content += entry;
+    return box(name, content);
+}
+/** A sample's description in which a box lies where FFmpeg's every way to read it leads to. */
+std::string described(std::string const &within) {
+    std::string const ways = box("junk", std::string(12, '\0')) + box("junk", std::string(8, '\0')) +
+                             box("junk", std::string(12, '\0')) + box("junk", std::string(6, '\0'));
+    return box("stsd", number(0) + number(1) + box("junk", std::string(8, '\0') + ways + within));
+}
+
+/** Whether the tables are held, and how often that was asked; `stops` says so at once. */
+struct walk_t {
+    bool stops = false, is_held = false;
+    std::size_t asked = 0;
+
+    walk_t(std::string const &file, bool stops) : stops(stops) {
+        stop_t const stop {[](void *self) noexcept {
+                               ++static_cast<walk_t *>(self)->asked;
+                               return static_cast<walk_t *>(self)->stops;
+                           },
+                           this};
+        is_held = are_tables_held({reinterpret_cast<std::uint8_t const *>(file.data()), file.size()}, stop);
+    }
+};
+
+TEST(boxes_safety, entries_that_are_read_over_and_over_cost_no_more_than_the_file) {
+    std::string file = table("sbgp", std::string(8, '\0'), entries_k, std::string(8, '\0'));
+    for (std::size_t depth = 0; depth < 8; ++depth) file = described(file);
+    walk_t const walk(file, false);
+    EXPECT_FALSE(walk.is_held);
+    EXPECT_LE(walk.asked, file.size() / interval_k + 1);
+    walk_t const stopped(file, true);
+    EXPECT_FALSE(stopped.is_held);
+    EXPECT_EQ(stopped.asked, 1u);
+}
+
+TEST(boxes_safety, a_table_in_one_piece_hears_a_stop) {
+    std::string const none(8, '\0'), chunks(number(1) + std::string(8, '\0'));
+    for (std::string const &file :
+         {table("sbgp", none, entries_k, none), table("ctts", number(0), entries_k, none),
+          table("keys", number(0), entries_k, box("name", "")), box("meta", std::string(4 * entries_k, '\0')),
+          box("trak", table("stsc", number(0), entries_k, chunks)), described(table("sbgp", none, entries_k, none))}) {
+        SCOPED_TRACE(file.substr(4, 4));
+        walk_t const walk(file, false), stopped(file, true);
+        EXPECT_TRUE(walk.is_held);
+        EXPECT_GE(walk.asked, entries_k / interval_k);
+        EXPECT_FALSE(stopped.is_held);
+        EXPECT_EQ(stopped.asked, 1u);
+    }
+}
+
+TEST(boxes_safety, a_description_is_read_once_each_way_and_behind_a_palette) {
+    constexpr std::size_t ways = 5;
+    std::string const none(8, '\0'), too_many = box("stsz", number(0) + number(1) + number(0xffffffff));
+    walk_t const walk(described(table("sbgp", none, entries_k, none)), false);
+    EXPECT_LE(walk.asked, ways * (entries_k / interval_k) + 1);
+    for (char const depth : {0, 8}) { // bits of a pixel: of eight there is a palette, here of one colour
+        std::string const fields = std::string(75, '\0') + depth + std::string(18, '\0');
+        std::string const file = box("stsd", number(0) + number(1) + box("junk", fields + too_many));
+        EXPECT_EQ(walk_t(file, false).is_held, depth == 0);
+    }
+}
+
+} // namespace
+} // namespace uform::test
