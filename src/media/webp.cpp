@@ -29,19 +29,40 @@ failure_t refuse(VP8StatusCode status) noexcept {
 }
 
 /**
+ *  Whether so many more bytes can be had: addresses alone, no page of them is touched. Piece by piece, as Linux refuses
+ *  one request beyond all the memory there is, and these are for files that no encoder writes.
+ */
+bool is_room_there(std::size_t bytes) noexcept {
+    constexpr std::size_t piece_k = std::size_t(1) << 26;
+    void *const room = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED) return false;
+    bool is_there = true;
+    for (std::size_t at = 0; is_there && at < bytes; at += piece_k)
+        is_there = ::mprotect(static_cast<std::uint8_t *>(room) + at, std::min(piece_k, bytes - at),
+                              PROT_READ | PROT_WRITE) == 0;
+    return ::munmap(room, bytes) == 0 && is_there;
+}
+
+/**
  *  Whether there is memory for all that decoding may ask for, by the header. Where it runs out as lossless pictures' codes
  *  are read, and alpha is such a picture, libwebp 1.2.4 frees a pointer that it never set. Nobody can promise that what
  *  is there now is there a moment later; but a picture that does not fit is no reason to end the process.
+ *
+ *  A block of 4 x 4 pixels is the smallest that has a predictor, a colour transform and a group of codes of its own. A
+ *  group's number has 16 bits, and libwebp counts those that are used; but up to 1,000, and no more than there are pixels,
+ *  all below the highest. Each has tables of up to 3 · 630 + 410 + 2,704 entries, made at once for all of them; and a file
+ *  can fill these to the last entry, where libwebp makes as many again.
  */
 bool is_memory_there(std::size_t width, std::size_t height) noexcept {
-    constexpr std::size_t pixel_bytes = 4 + 4, row_bytes = 18 * 4; // as coded and as handed over; rows of a cache
-    constexpr std::size_t groups_k = 1 << 16, group_bytes = 600;   // of codes, of a pixel each at the least
-    constexpr std::size_t rest_k = 1 << 20;
-    std::size_t const pixels = width * height;
-    std::size_t const bytes =
-        pixels * pixel_bytes + width * row_bytes + std::min(pixels, groups_k) * group_bytes + rest_k;
-    void *const room = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return room != MAP_FAILED && ::munmap(room, bytes) == 0; // addresses alone: no page of it was touched
+    constexpr std::size_t pixel_bytes = 4 + 4 + 2, block_bytes = 3 * 4; // as coded, as handed over, two planes of alpha
+    constexpr std::size_t row_bytes = 18 * 4 + 128;                     // of caches, of a lossy picture's too
+    constexpr std::size_t counted_groups_k = std::size_t(1) << 16, uncounted_groups_k = 1000;
+    constexpr std::size_t table_bytes = (3 * 630 + 410 + 2704) * 4, group_bytes = 600 + 2 * table_bytes;
+    constexpr std::size_t rest_k = std::size_t(1) << 20;
+    std::size_t const pixels = width * height, blocks = ((width + 3) / 4) * ((height + 3) / 4);
+    std::size_t const groups = std::max(std::min(pixels, uncounted_groups_k), std::min(blocks, counted_groups_k));
+    return is_room_there(pixels * pixel_bytes + blocks * block_bytes + width * row_bytes + groups * group_bytes +
+                         rest_k);
 }
 
 /** A decoded picture, freed with its owner. */
