@@ -98,6 +98,17 @@ TEST(audio, there_is_a_sample_for_every_time_within) {
         }
 }
 
+/** No ratio of the two is short enough for a filter; to FFmpeg that is a lack of memory. */
+TEST(audio, a_rate_that_no_filter_leads_from_is_named) {
+    std::vector<float> const from(1000);
+    std::vector<float> samples(1000);
+    sound_t sound;
+    failure_t const failure = convert_rate(from, sample_rate_limit_k, 11025, samples, sound);
+    EXPECT_EQ(failure.status, uform_status_unsupported_layout_k) << failure.message;
+    EXPECT_STREQ(failure.detail, "from 1048576 to 11025 hertz");
+    EXPECT_FALSE(convert_rate(from, sample_rate_limit_k, 16000, samples, sound));
+}
+
 std::string corpus_file(std::string const &name) {
     return uform_test::get_file(std::string(UFORM_SOURCE_DIR) + "/test/fuzz/corpus/audio/" + name);
 }
