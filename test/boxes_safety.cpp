@@ -88,5 +88,43 @@ TEST(boxes_safety, a_description_is_read_once_each_way_and_behind_a_palette) {
     }
 }
 
+/** An MP4 of a track with a byte for each of its samples, all in one chunk. */
+struct edited_t {
+    std::size_t samples = 10000, edits = 1, duration = 1; // of a sample, in units of time
+    std::string handlers = handler("soun"), before = "", description = "";
+
+    static std::string handler(std::string const &kind) { return box("hdlr", std::string(8, '\0') + kind); }
+    std::string file() const {
+        std::string const zero = number(0), one = number(1), edit = number(samples) + zero + number(1 << 16);
+        std::string const stts = table("stts", zero, 1, number(samples) + number(duration));
+        std::string const stsz = box("stsz", zero + one + number(samples));
+        std::string const stsc = table("stsc", zero, 1, one + number(samples) + one);
+        std::string const stco = table("stco", zero, 1, zero);
+        std::string const tables = box("stbl", description + stts + stsz + stsc + stco);
+        std::string const track = box("edts", table("elst", zero, edits, edit)) + box("mdia", handlers + tables);
+        return box("mdat", std::string(samples, '\0')) + before + box("moov", box("trak", track));
+    }
+    bool is_held() const { return walk_t(file(), false).is_held; }
+};
+
+TEST(boxes_safety, edits_show_no_more_samples_than_a_file_may_have) {
+    std::string const sound = edited_t::handler("soun"), picture = edited_t::handler("vide");
+    EXPECT_TRUE((edited_t {.edits = 1, .handlers = picture}.is_held()));
+    EXPECT_TRUE((edited_t {.edits = 3, .handlers = picture}.is_held()));
+    EXPECT_FALSE((edited_t {.edits = 500, .handlers = picture}.is_held()));
+    EXPECT_FALSE((edited_t {.edits = 500, .duration = 2}.is_held()));
+    EXPECT_FALSE((edited_t {.edits = 500, .handlers = ""}.is_held()));
+    EXPECT_FALSE((edited_t {.edits = 500, .handlers = sound + picture}.is_held()));
+    EXPECT_FALSE((edited_t {.edits = 500, .handlers = "", .before = box("mdia", sound)}.is_held()));
+    EXPECT_FALSE((edited_t {.edits = 500, .handlers = "", .description = described(box("mdia", sound))}.is_held()));
+}
+
+/** Sound of a byte a sample, as QuickTime's programs cut it. */
+TEST(boxes_safety, plain_sound_is_listed_by_the_chunk) {
+    EXPECT_TRUE((edited_t {.edits = 200}.is_held()));
+    EXPECT_TRUE((edited_t {.edits = 200, .handlers = edited_t::handler("soun") + edited_t::handler("alis")}.is_held()));
+    EXPECT_FALSE((edited_t {.edits = 20000}.is_held()));
+}
+
 } // namespace
 } // namespace uform::test

@@ -5,7 +5,8 @@
  *  A table tells how many entries it has, and a demuxer makes room for them: four bytes of a hostile file ask for
  *  gigabytes. Entries have bytes, so a box holds as many as fit in it. Those that have none there are samples, told by
  *  one size for all or by counts. A byte is at most two samples, as of QuickTime's oldest sound, and two tables tell of
- *  each: so all of them together tell of no more than four times as many as the file has bytes.
+ *  each: so all of them together tell of no more than four times as many as the file has bytes. A track's edits may each
+ *  show all of its samples, and FFmpeg lists them anew for each, so these count among them.
  *
  *  FFmpeg reads a box wherever it meets it, so this walks what FFmpeg would walk, as FFmpeg would. A file can be made to
  *  be read over and over on the way, so no more boxes and entries are looked at, taken together, than it has bytes. Each
@@ -63,13 +64,25 @@ std::size_t palette_bytes(file_t entry) noexcept {
     return 8 + (first <= last && last <= 255 ? (last - first + 1) * 8 : 0);
 }
 
+/** What the boxes of a track tell of it. */
+struct track_t {
+    std::size_t depth = 0; // of the boxes within; 0 where there is no track
+    file_t chunk_samples;  // how many samples its chunks have
+    std::uint64_t chunks = 0, edits = 0;
+    bool is_sound = false;                 // by its own handler
+    bool is_other = false, is_odd = false; // by any; of samples that last longer than one unit of time
+
+    /** As many samples as FFmpeg lists: of sound, where each lasts one unit, 160 of a chunk at once at the least. */
+    std::uint64_t listed(std::uint64_t samples) const noexcept {
+        return is_sound && !is_other && !is_odd ? samples / 160 + chunks : samples;
+    }
+};
+
 class tables_t {
     std::uint64_t samples_left_; // that may still be told of without any bytes where they are
     std::uint64_t work_left_;    // boxes and entries that may still be looked at
     stop_t stop_;
-    bool is_in_track_ = false;
-    file_t chunk_samples_;     // of the track: how many samples its chunks have
-    std::uint64_t chunks_ = 0; // of the track
+    track_t track_; // that is walked
 
   public:
     tables_t(file_t file, stop_t stop) noexcept
@@ -87,8 +100,10 @@ class tables_t {
             if (length == 0 || length > boxes.size() - at) length = boxes.size() - at;
             if (length < header) return true;
             file_t const content = boxes.subspan(at + header, std::size_t(length) - header);
+            std::string_view const name = name_at(boxes, at + 4);
+            if (name == "hdlr") hear_handler(content, parent == "mdia" && depth == track_.depth + 1);
             if (parent == "stsd" && !is_entry_held(content, depth)) return false;
-            if (!is_held(name_at(boxes, at + 4), content, depth)) return false;
+            if (!is_held(name, content, depth)) return false;
             at += std::size_t(length);
         }
         return true;
@@ -99,6 +114,9 @@ class tables_t {
     bool take_work() noexcept {
         if (work_left_ == 0) return false;
         return --work_left_ % 65536 != 0 || !stop_();
+    }
+    bool take_samples(std::uint64_t times, std::uint64_t samples) noexcept {
+        return samples == 0 || (times <= samples_left_ / samples && take_samples(times * samples));
     }
     bool take_samples(std::uint64_t count) noexcept {
         if (count > samples_left_) return false;
@@ -141,24 +159,34 @@ class tables_t {
     }
     /** Samples of all chunks: of those from one entry's first to the next one's, or to the last, as many as it says. */
     bool are_chunks_held() noexcept {
-        std::uint64_t const count = number(chunk_samples_, 4, 4);
+        file_t const table = track_.chunk_samples;
+        std::uint64_t const count = number(table, 4, 4);
+        std::uint64_t sum = 0;
         for (std::size_t i = 0; i < count; ++i) {
             if (!take_work()) return false;
             std::size_t const at = 8 + i * 12;
-            std::uint64_t const first = number(chunk_samples_, at, 4), samples = number(chunk_samples_, at + 4, 4);
-            std::uint64_t const end = i + 1 < count ? number(chunk_samples_, at + 12, 4) : chunks_ + 1;
+            std::uint64_t const first = number(table, at, 4), samples = number(table, at + 4, 4);
+            std::uint64_t const end = i + 1 < count ? number(table, at + 12, 4) : track_.chunks + 1;
             std::uint64_t const chunks = end > first ? end - first : 0;
-            if (samples && (chunks > samples_left_ / samples || !take_samples(chunks * samples))) return false;
+            if (!take_samples(chunks, samples)) return false;
+            sum += chunks * samples;
         }
-        return true;
+        return track_.edits < 2 || take_samples(track_.edits - 1, track_.listed(sum));
     }
     /** A track's tables, which all lie in it: FFmpeg would take one that lies behind it for its too. */
     bool is_track_held(file_t content, std::size_t depth) noexcept {
-        if (is_in_track_) return false;
-        is_in_track_ = true, chunk_samples_ = {}, chunks_ = 0;
+        if (track_.depth) return false;
+        track_ = {}, track_.depth = depth + 1; // nor is one that lies before it
         bool const held = are_held(content, "trak", depth + 1) && are_chunks_held();
-        is_in_track_ = false;
+        track_.depth = 0;
         return held;
+    }
+    /** What a track is of: to FFmpeg any handler within it tells, and its own, which is always read, is none of those
+     *  that only one way to read a description leads to. */
+    void hear_handler(file_t content, bool is_own) noexcept {
+        std::string_view const kind = content.size() < 12 ? std::string_view() : name_at(content, 8);
+        track_.is_sound |= is_own && kind == "soun";
+        track_.is_other |= kind == "vide" || kind == "subp" || kind == "clcp";
     }
 
     /** A sample's description has boxes as well, behind fields of its medium's: sound's of three versions, and a picture's
@@ -182,13 +210,15 @@ class tables_t {
                 !holds(content, number(content, table.count_at, 4), table.entries_at, table.entry_bytes * 8))
                 return false;
         if (name == "ctts") return take_counts(content, 4);
+        if (name == "elst") track_.edits += number(content, 4, 4);
+        if (name == "stts") track_.is_odd |= number(content, 4, 4) != 1 || number(content, 12, 4) != 1;
         bool const is_offsets = name == "stco" || name == "co64";
         if (name != "stsc" && !is_offsets) return true;
-        if (!is_in_track_ || (!is_offsets && chunk_samples_.size())) return false;
+        if (!track_.depth || (!is_offsets && track_.chunk_samples.size())) return false;
         if (is_offsets)
-            chunks_ = std::max(chunks_, number(content, 4, 4));
+            track_.chunks = std::max(track_.chunks, number(content, 4, 4));
         else
-            chunk_samples_ = content;
+            track_.chunk_samples = content;
         return true;
     }
     /** The boxes within a "meta", of two layouts: "hdlr" is the first of them, and without it there are none. */
