@@ -153,6 +153,24 @@ class WorldTest(tools_test.FolderCase):
         saved = int(re.search(rb'"step":"(\d+)"', data).group(1))
         self.assertEqual(saved, self.steps("run")[-1]["step"])  # the last that both took
 
+    def test_kills_and_new_starts_change_no_bit(self):
+        """The process that writes, and one that does not, killed between saves; the other ends, and all start again."""
+        command = ("killed", 2, "--steps", 40, "--save-every", 4, "--resume", "auto")
+        whole = self.train("whole", *command[1:])
+        self.deadline = 10
+        for step, rank in ((6, 1), (18, 0)):
+            processes = self.start(*command)
+            self.wait_for_step("killed", step, processes)
+            processes[rank].kill()
+            codes, errors = self.finish(processes)
+            self.assertEqual((codes[rank], codes[1 - rank]), (-signal.SIGKILL, 1), errors)
+        self.train(*command)
+        self.assertEqual(self.steps("killed"), whole)
+        for part in (".safetensors", ".40.optimizer.safetensors"):
+            self.assertTrue((self.folder / f"killed{part}").read_bytes() == (self.folder / f"whole{part}").read_bytes())
+        self.assertEqual([path.name for path in self.folder.iterdir() if ".tmp." in path.name or ".optimizer." in path.name
+                          and ".40." not in path.name], [])
+
     def test_processes_of_other_runs_are_refused_by_all(self):
         """One thing differs in the process of rank 1: its mixture, its data, a flag, what it goes on from."""
         (self.folder / "other.jsonl").write_text(tools_test.pairs(60).replace("frage 7 ", "Frage 7 ").replace("7", "8", 1))
