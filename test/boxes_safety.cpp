@@ -1,6 +1,6 @@
 /**
  *  @file boxes_safety.cpp
- *  @brief MP4s whose tables are made to be read over and over, or are long: what looking at them costs is bounded by the
+ *  @brief Files whose parts are made to be read over and over, or are many: what looking at them costs is bounded by the
  *  file's bytes, and whoever wants no more of it is heard meanwhile.
  */
 #include <string>
@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "media/boxes.hpp"
+#include "media/container.hpp"
 
 namespace uform::test {
 namespace {
@@ -35,18 +36,19 @@ std::string described(std::string const &within) {
     return box("stsd", number(0) + number(1) + box("junk", std::string(8, '\0') + ways + within));
 }
 
-/** Whether the tables are held, and how often that was asked; `stops` says so at once. */
+/** What a walk answers, of tables unless told, and how often it asked whether to stop; `stops` says so at once. */
 struct walk_t {
     bool stops = false, is_held = false;
     std::size_t asked = 0;
 
-    walk_t(std::string const &file, bool stops) : stops(stops) {
+    walk_t(std::string const &file, bool stops, bool (*walked)(file_t, stop_t) noexcept = are_tables_held)
+        : stops(stops) {
         stop_t const stop {[](void *self) noexcept {
                                ++static_cast<walk_t *>(self)->asked;
                                return static_cast<walk_t *>(self)->stops;
                            },
                            this};
-        is_held = are_tables_held({reinterpret_cast<std::uint8_t const *>(file.data()), file.size()}, stop);
+        is_held = walked({reinterpret_cast<std::uint8_t const *>(file.data()), file.size()}, stop);
     }
 };
 
@@ -69,6 +71,30 @@ TEST(boxes_safety, a_table_in_one_piece_hears_a_stop) {
           box("trak", table("stsc", number(0), entries_k, chunks)), described(table("sbgp", none, entries_k, none))}) {
         SCOPED_TRACE(file.substr(4, 4));
         walk_t const walk(file, false), stopped(file, true);
+        EXPECT_TRUE(walk.is_held);
+        EXPECT_GE(walk.asked, entries_k / interval_k);
+        EXPECT_FALSE(stopped.is_held);
+        EXPECT_EQ(stopped.asked, 1u);
+    }
+}
+
+TEST(boxes_safety, many_parts_hear_a_stop) {
+    constexpr auto are_pages = [](file_t file, stop_t stop) noexcept {
+        return are_pages_whole(file, file.size(), stop);
+    };
+    struct row_t {
+        char const *what;
+        std::string part; // whole, with a checksum where it has one
+        bool (*walked)(file_t, stop_t) noexcept;
+    };
+    std::string const page("OggS\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x11\xa5\xa1\x9e\0", 27);
+    for (auto const &[what, part, walked] :
+         {row_t {"MP4", box("free", ""), are_boxes_whole}, row_t {"WebM", "\xec\x80", are_elements_whole},
+          row_t {"Ogg", page, are_pages}}) {
+        SCOPED_TRACE(what);
+        std::string file;
+        for (std::size_t i = 0; i < entries_k; ++i) file += part;
+        walk_t const walk(file, false, walked), stopped(file, true, walked);
         EXPECT_TRUE(walk.is_held);
         EXPECT_GE(walk.asked, entries_k / interval_k);
         EXPECT_FALSE(stopped.is_held);

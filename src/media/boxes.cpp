@@ -45,9 +45,10 @@ bool read_element(file_t file, std::size_t at, std::size_t end, element_t &eleme
 
 } // namespace
 
-bool are_boxes_whole(file_t file) noexcept {
+bool are_boxes_whole(file_t file, stop_t stop) noexcept {
+    steps_t steps(stop);
     for (std::size_t at = 0; at < file.size();) {
-        if (!has(file, at, 8)) return false;
+        if (steps.stopped() || !has(file, at, 8)) return false;
         std::uint64_t length = number(file, at, 4);
         bool const is_long = length == 1;
         if (length == 0) return true;
@@ -59,12 +60,14 @@ bool are_boxes_whole(file_t file) noexcept {
     return true;
 }
 
-bool are_elements_whole(file_t file) noexcept {
+bool are_elements_whole(file_t file, stop_t stop) noexcept {
+    steps_t steps(stop);
     constexpr std::size_t depth_k = 3;                    // the file, its segment, a cluster
     std::size_t ends[depth_k] = {file.size()}, depth = 0; // of the parts that are being walked
     for (std::size_t at = 0;;) {
         while (at == ends[depth] && depth > 0) --depth;
         if (at == file.size()) return true;
+        if (steps.stopped()) return false;
         element_t element;
         if (at >= ends[depth] || !read_element(file, at, ends[depth], element)) return false;
         bool const is_parent = element.name == segment_k || element.name == cluster_k;

@@ -10,6 +10,16 @@
 
 namespace uform {
 
+/** A walk's steps, each of them too short to ask whether to stop. */
+class steps_t {
+    stop_t stop_;
+    std::size_t count_ = 0, interval_;
+
+  public:
+    explicit steps_t(stop_t stop, std::size_t interval = 1 << 16) noexcept : stop_(stop), interval_(interval) {}
+    bool stopped() noexcept { return ++count_ % interval_ == 0 && stop_(); }
+};
+
 /** Whether `count` bytes from `at` on are there. */
 inline bool has(file_t file, std::size_t at, std::size_t count) noexcept {
     return at <= file.size() && count <= file.size() - at;

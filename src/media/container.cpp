@@ -142,6 +142,8 @@ bool container_t::stopped() noexcept {
     return is_stopped_;
 }
 
+failure_t container_t::ended(failure_t const &found) const noexcept { return is_stopped_ ? decoding_stopped() : found; }
+
 failure_t container_t::failure_of(int code) const noexcept {
     char text[AV_ERROR_MAX_STRING_SIZE] = {};
     if (is_stopped_) return decoding_stopped();
@@ -159,11 +161,9 @@ failure_t container_t::failure_of(int code) const noexcept {
 
 failure_t container_t::open(file_t file, container_format_t format, stop_t stop) noexcept {
     file_ = file, format_ = format, stop_ = stop;
-    if (is_cut_short(file, format)) return fail(uform_status_malformed_k, "the file is cut short");
-    stop_t const asked {[](void *self) noexcept { return static_cast<container_t *>(self)->stopped(); }, this};
-    if (format == container_format_t::mov_k && !are_tables_held(file, asked))
-        return is_stopped_ ? decoding_stopped()
-                           : fail(uform_status_malformed_k, "the file tells of more than it holds");
+    if (is_cut_short(file, format, asked())) return ended(fail(uform_status_malformed_k, "the file is cut short"));
+    if (format == container_format_t::mov_k && !are_tables_held(file, asked()))
+        return ended(fail(uform_status_malformed_k, "the file tells of more than it holds"));
     void *const window = av_malloc(window_bytes_k);
     if (!window) return out_of_memory();
     bytes_ = avio_alloc_context(static_cast<unsigned char *>(window), window_bytes_k, 0, this, container_reader_t::read,
@@ -231,9 +231,9 @@ failure_t container_t::check_end() const noexcept {
     return fail(uform_status_malformed_k, "the file is cut short");
 }
 
-failure_t container_t::check_read() const noexcept {
-    if (format_ != container_format_t::ogg_k || are_pages_whole(file_, at_)) return {};
-    return fail(uform_status_malformed_k, "the file is damaged or cut short", "a page's checksum is wrong");
+failure_t container_t::check_read() noexcept {
+    if (format_ != container_format_t::ogg_k || are_pages_whole(file_, at_, asked())) return {};
+    return ended(fail(uform_status_malformed_k, "the file is damaged or cut short", "a page's checksum is wrong"));
 }
 
 decoder_t::~decoder_t() noexcept {

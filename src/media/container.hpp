@@ -34,13 +34,13 @@ enum class container_format_t : std::uint8_t { mov_k, matroska_k, wav_k, flac_k,
 /** What a file's first bytes say it is; a file that ends within a signature counts as that format's, cut short. */
 std::optional<container_format_t> container_format_of(file_t file) noexcept;
 
-/** True where the file ends before its container says it does; of some formats nobody can tell. */
-bool is_cut_short(file_t file, container_format_t format) noexcept;
+/** True where the file ends before its container says it does; of some formats nobody can tell. Or it was stopped. */
+bool is_cut_short(file_t file, container_format_t format, stop_t stop) noexcept;
 
 /** Of a chain of Oggs, each with a beginning and an end of its own, the first; else all of the file. */
 file_t first_link(file_t file) noexcept;
-/** Of an Ogg, whether all pages that start within its first bytes have the checksum they tell. */
-bool are_pages_whole(file_t file, std::size_t first_bytes) noexcept;
+/** Of an Ogg, whether all pages that start within its first bytes have the checksum they tell, and it was not stopped. */
+bool are_pages_whole(file_t file, std::size_t first_bytes, stop_t stop) noexcept;
 
 enum class stream_kind_t : std::uint8_t { audio_k, video_k };
 
@@ -109,12 +109,17 @@ class container_t {
     /** How many packets so far are shown: an edit list may hide what others are decoded from. */
     std::size_t shown_packets() const noexcept { return shown_; }
     /** Refuses what FFmpeg read but passed over. Once enough is read. */
-    failure_t check_read() const noexcept;
+    failure_t check_read() noexcept;
     /** A failure of FFmpeg's, in our words; whatever it is, once stopped it is that. */
     failure_t failure_of(int code) const noexcept;
 
   private:
     friend struct container_reader_t; // what FFmpeg calls
+    stop_t asked() noexcept {
+        return {[](void *self) noexcept { return static_cast<container_t *>(self)->stopped(); }, this};
+    }
+    /** Of a walk that ended early: it was stopped, or found this. */
+    failure_t ended(failure_t const &found) const noexcept;
     failure_t check_end() const noexcept;
 };
 

@@ -61,10 +61,10 @@ std::uint32_t checksum(file_t page) noexcept {
 
 } // namespace
 
-bool is_cut_short(file_t file, container_format_t format) noexcept {
-    if (format == container_format_t::mov_k) return !are_boxes_whole(file);
+bool is_cut_short(file_t file, container_format_t format, stop_t stop) noexcept {
+    if (format == container_format_t::mov_k) return !are_boxes_whole(file, stop);
     if (format == container_format_t::ogg_k) return is_cut_ogg(file);
-    return format == container_format_t::matroska_k && !are_elements_whole(file);
+    return format == container_format_t::matroska_k && !are_elements_whole(file, stop);
 }
 
 /** Pages that open a stream, told by a bit of their sixth byte, come before all others of a link. */
@@ -81,10 +81,11 @@ file_t first_link(file_t file) noexcept {
     return file;
 }
 
-bool are_pages_whole(file_t file, std::size_t first_bytes) noexcept {
+bool are_pages_whole(file_t file, std::size_t first_bytes, stop_t stop) noexcept {
+    steps_t steps(stop, 64); // of up to 64 KB
     for (std::size_t at = 0; at < first_bytes && at < file.size();) {
         std::size_t const bytes = page_bytes(file, at);
-        if (bytes > file.size() - at || number(file, at, 4) != ogg_k) return false;
+        if (steps.stopped() || bytes > file.size() - at || number(file, at, 4) != ogg_k) return false;
         file_t const page = file.subspan(at, bytes);
         std::uint32_t told = 0;
         for (std::size_t i = 4; i-- > 0;) told = told << 8 | page[22 + i];

@@ -81,12 +81,12 @@ struct track_t {
 class tables_t {
     std::uint64_t samples_left_; // that may still be told of without any bytes where they are
     std::uint64_t work_left_;    // boxes and entries that may still be looked at
-    stop_t stop_;
+    steps_t steps_;
     track_t track_; // that is walked
 
   public:
     tables_t(file_t file, stop_t stop) noexcept
-        : samples_left_(4 * std::uint64_t(file.size())), work_left_(file.size()), stop_(stop) {}
+        : samples_left_(4 * std::uint64_t(file.size())), work_left_(file.size()), steps_(stop) {}
 
     /** A box that goes on beyond what it is in ends with it, as FFmpeg reads it; an entry of a table may not. */
     bool are_held(file_t boxes, std::string_view parent, std::size_t depth) noexcept {
@@ -112,8 +112,9 @@ class tables_t {
   private:
     /** One more box or entry. */
     bool take_work() noexcept {
-        if (work_left_ == 0) return false;
-        return --work_left_ % 65536 != 0 || !stop_();
+        if (work_left_ == 0 || steps_.stopped()) return false;
+        --work_left_;
+        return true;
     }
     bool take_samples(std::uint64_t times, std::uint64_t samples) noexcept {
         return samples == 0 || (times <= samples_left_ / samples && take_samples(times * samples));
