@@ -181,6 +181,19 @@ class RunsTest(tools_test.FolderCase):
         done = self.train("--steps", 9, "--from", model, preexec_fn=small_files)
         self.expect_failure(done, 1, "step 1: malformed", "none of which could be tried alone")
 
+    def test_a_loss_that_becomes_non_finite_saves_nothing(self):
+        model = self.poisoned_model()
+        (self.folder / "train.jsonl").write_text(tools_test.pairs(40).replace("frage 7 ", "Zahl 7 "))
+        self.mixture = self.write_mixture(sources=[{"path": "train.jsonl"}], choices=None, batch_pairs=4)
+        before = sorted(os.listdir(self.folder))
+        done = self.train("--steps", 30, "--from", model)
+        taken = len(self.events())
+        self.assertGreater(taken, 0)  # the record comes later than first
+        self.expect_failure(done, 1, f"step {taken + 1}: malformed, ", "not finite", "nothing was written since the last save")
+        self.assertEqual(sorted(os.listdir(self.folder)), sorted([*before, "run.jsonl"]))
+        self.expect_failure(self.train("--steps", 30, "--from", model, "--save-every", taken - 1 or 1), 1, "not finite")
+        self.assertIn(f'"step":"{taken - 1 or 1}"'.encode(), self.output.read_bytes()[:4096])
+
     def start(self, *arguments, output=None):
         return subprocess.Popen([tools_test.TOOLS / "uform_base", *map(str, SMALL), "--mixture", self.mixture, "--output",
                                  output or self.output, "--log", self.log, *map(str, arguments)], stderr=subprocess.PIPE)

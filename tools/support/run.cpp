@@ -104,6 +104,7 @@ uform_trainer_step_stats_t run_t::take_step(trainer_t &trainer, std::size_t step
 /** Names the sources that made a loss infinite or no number. */
 void run_t::stop_early(trainer_t const &trainer, std::size_t done, drawn_t const &drawn,
                        uform_outcome_t const &outcome) {
+    diverged_ = true;
     std::string const scratch = fmt::format("{}.probe.{}", options_.output, ::getpid());
     verdict_t const verdict = find_culprits(trainer, executor_, plan_, material_, drawn, scratch);
     json_t paths = json_t::array();
@@ -169,11 +170,8 @@ void run_t::save() {
 /** What ends the run is told last, and by its own exit code. */
 void run_t::save_before_failing() {
     if (save_tried_ == stats_.step) return; // it is what failed, or all is there
-    try {
-        save();
-    } catch (tool_error_t const &failure) {
-        bar_.clear(), report(name_k, failure.what());
-    }
+    bar_.clear();
+    guarded(name_k, [this] { return save(), exit_success_k; });
 }
 
 void run_t::save_and_validate(std::size_t step) {
@@ -236,13 +234,20 @@ double run_t::find_peak() const {
     return double(options_.ranks) * measure_peak(cpu_class_from(options_.cpu_class), options_.threads);
 }
 
-/** Counts the step once it is taken, whatever becomes of what follows from it. */
+/** Counts the step once it is taken, whatever becomes of what follows from it. A signal that came between the files of a
+ *  step, or during a validation, is told by who asks for it next. */
 void run_t::take_next(batch_queue_t &queue, std::size_t &step) {
-    steady_t::time_point const begin = steady_t::now();
-    uform_trainer_step_stats_t const stats = take_step(trainer_, step, queue.take());
-    ++step;
-    log_step(stats, seconds_since(begin));
-    if (!interrupt_requested() && step < plan_.steps) save_and_validate(step);
+    std::size_t const before = step;
+    try {
+        steady_t::time_point const begin = steady_t::now();
+        uform_trainer_step_stats_t const stats = take_step(trainer_, step, queue.take());
+        ++step;
+        log_step(stats, seconds_since(begin));
+        if (!interrupt_requested() && step < plan_.steps) save_and_validate(step);
+    } catch (quiet_exit_t const &) {
+        bool const has_steps = !diverged_ && step > plan_.first_step;
+        if (!interrupt_requested() || !has_steps || (step == before && options_.ranks > 1)) throw;
+    }
 }
 
 int run_t::run() {
@@ -258,16 +263,13 @@ int run_t::run() {
     log_->write(start_event(options_, plan_, material_, peak_));
     batch_queue_t queue(material_, plan_.first_step, plan_.steps);
     for (std::size_t step = plan_.first_step; step < plan_.steps;) {
-        std::size_t const before = step;
         try {
             take_next(queue, step);
-        } catch (...) { // a source or a peer that is gone, a full log, a signal: the steps taken outlive it
-            if (diverged_ || step == plan_.first_step) throw;
-            bool const stops = interrupt_requested() && (step > before || options_.ranks == 1);
-            if (!stops) save_before_failing();
-            if (!stops) throw;
+            if (stopping_.stops_after(step)) return stop(step);
+        } catch (...) { // a source or a peer that is gone, a full log: the steps taken outlive it
+            if (!diverged_ && step > plan_.first_step) save_before_failing();
+            throw;
         }
-        if (stopping_.stops_after(step)) return stop(step);
     }
     save();
     validate(plan_.steps);
