@@ -82,6 +82,9 @@ TEST(boxes_safety, many_parts_hear_a_stop) {
     constexpr auto are_pages = [](file_t file, stop_t stop) noexcept {
         return are_pages_whole(file, file.size(), stop);
     };
+    constexpr auto ends_whole = [](file_t file, stop_t stop) noexcept {
+        return !is_cut_short(file, container_format_t::ogg_k, stop);
+    };
     struct row_t {
         char const *what;
         std::string part; // whole, with a checksum where it has one
@@ -90,7 +93,7 @@ TEST(boxes_safety, many_parts_hear_a_stop) {
     std::string const page("OggS\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x11\xa5\xa1\x9e\0", 27);
     for (auto const &[what, part, walked] :
          {row_t {"MP4", box("free", ""), are_boxes_whole}, row_t {"WebM", "\xec\x80", are_elements_whole},
-          row_t {"Ogg", page, are_pages}}) {
+          row_t {"Ogg", page, are_pages}, row_t {"the end of an Ogg", page, ends_whole}}) {
         SCOPED_TRACE(what);
         std::string file;
         for (std::size_t i = 0; i < entries_k; ++i) file += part;
@@ -117,12 +120,13 @@ TEST(boxes_safety, a_description_is_read_once_each_way_and_behind_a_palette) {
 /** An MP4 of a track with a byte for each of its samples, all in one chunk. */
 struct edited_t {
     std::size_t samples = 10000, edits = 1, duration = 1; // of a sample, in units of time
+    std::size_t runs = 1;                                 // of samples, in the table of their durations
     std::string handlers = handler("soun"), before = "", description = "";
 
     static std::string handler(std::string const &kind) { return box("hdlr", std::string(8, '\0') + kind); }
     std::string file() const {
         std::string const zero = number(0), one = number(1), edit = number(samples) + zero + number(1 << 16);
-        std::string const stts = table("stts", zero, 1, number(samples) + number(duration));
+        std::string const stts = table("stts", zero, runs, number(samples / runs) + number(duration));
         std::string const stsz = box("stsz", zero + one + number(samples));
         std::string const stsc = table("stsc", zero, 1, one + number(samples) + one);
         std::string const stco = table("stco", zero, 1, zero);
@@ -148,6 +152,7 @@ TEST(boxes_safety, edits_show_no_more_samples_than_a_file_may_have) {
 /** Sound of a byte a sample, as QuickTime's programs cut it. */
 TEST(boxes_safety, plain_sound_is_listed_by_the_chunk) {
     EXPECT_TRUE((edited_t {.edits = 200}.is_held()));
+    EXPECT_TRUE((edited_t {.edits = 200, .runs = 2}.is_held()));
     EXPECT_TRUE((edited_t {.edits = 200, .handlers = edited_t::handler("soun") + edited_t::handler("alis")}.is_held()));
     EXPECT_FALSE((edited_t {.edits = 20000}.is_held()));
 }

@@ -144,7 +144,8 @@ failure_t decode(recording_t const &recording, container_format_t format, std::s
     container_t container;
     decoder_t decoder(container);
     recorder_t recorder(recording, samples);
-    file_t const link = format == container_format_t::ogg_k ? first_link(recording.file) : recording.file;
+    file_t const link =
+        format == container_format_t::ogg_k ? first_link(recording.file, recording.stop) : recording.file;
     if (failure_t const failure = container.open(link, format, recording.stop)) return failure;
     AVStream const *const stream = container.pick(stream_kind_t::audio_k);
     if (!stream) return fail(uform_status_unsupported_layout_k, "the file holds no sound");

@@ -38,7 +38,7 @@ std::optional<container_format_t> container_format_of(file_t file) noexcept;
 bool is_cut_short(file_t file, container_format_t format, stop_t stop) noexcept;
 
 /** Of a chain of Oggs, each with a beginning and an end of its own, the first; else all of the file. */
-file_t first_link(file_t file) noexcept;
+file_t first_link(file_t file, stop_t stop) noexcept;
 /** Of an Ogg, whether all pages that start within its first bytes have the checksum they tell, and it was not stopped. */
 bool are_pages_whole(file_t file, std::size_t first_bytes, stop_t stop) noexcept;
 

@@ -29,8 +29,12 @@ std::size_t page_bytes(file_t file, std::size_t at) noexcept {
     return bytes;
 }
 
-bool is_cut_ogg(file_t file) noexcept {
+constexpr std::size_t asked_pages_k = 64; // of up to 64 KB
+
+bool is_cut_ogg(file_t file, stop_t stop) noexcept {
+    steps_t steps(stop);
     for (std::size_t at = 0; at < file.size();) {
+        if (steps.stopped()) return true;
         std::size_t const bytes = page_bytes(file, at);
         if (bytes > file.size() - at) return true;
         if (number(file, at, 4) != ogg_k) return false; // the demuxer's to refuse
@@ -63,14 +67,15 @@ std::uint32_t checksum(file_t page) noexcept {
 
 bool is_cut_short(file_t file, container_format_t format, stop_t stop) noexcept {
     if (format == container_format_t::mov_k) return !are_boxes_whole(file, stop);
-    if (format == container_format_t::ogg_k) return is_cut_ogg(file);
+    if (format == container_format_t::ogg_k) return is_cut_ogg(file, stop);
     return format == container_format_t::matroska_k && !are_elements_whole(file, stop);
 }
 
 /** Pages that open a stream, told by a bit of their sixth byte, come before all others of a link. */
-file_t first_link(file_t file) noexcept {
+file_t first_link(file_t file, stop_t stop) noexcept {
+    steps_t steps(stop);
     bool is_open = true;
-    for (std::size_t at = 0; file.size() - at >= page_header_k && number(file, at, 4) == ogg_k;) {
+    for (std::size_t at = 0; file.size() - at >= page_header_k && number(file, at, 4) == ogg_k && !steps.stopped();) {
         bool const opens = file[at + 5] & 2;
         if (opens && !is_open) return file.first(at);
         is_open = opens;
@@ -82,7 +87,7 @@ file_t first_link(file_t file) noexcept {
 }
 
 bool are_pages_whole(file_t file, std::size_t first_bytes, stop_t stop) noexcept {
-    steps_t steps(stop, 64); // of up to 64 KB
+    steps_t steps(stop, asked_pages_k);
     for (std::size_t at = 0; at < first_bytes && at < file.size();) {
         std::size_t const bytes = page_bytes(file, at);
         if (steps.stopped() || bytes > file.size() - at || number(file, at, 4) != ogg_k) return false;

@@ -132,6 +132,15 @@ class tables_t {
             if (!take_work() || !take_samples(number(content, count_at + 4 + i * 8, 4))) return false;
         return true;
     }
+    /** Durations of samples, each of four bytes and the last of an entry of eight. */
+    bool take_durations(file_t content) noexcept {
+        std::uint64_t const count = number(content, 4, 4);
+        for (std::size_t i = 0; i < count; ++i) {
+            if (!take_work()) return false;
+            track_.is_odd |= number(content, 12 + i * 8, 4) != 1;
+        }
+        return true;
+    }
     /** Names of what a file's metadata says, each as long as it tells, itself included. */
     bool are_keys_held(file_t content) noexcept {
         std::uint64_t const count = number(content, 4, 4);
@@ -212,7 +221,7 @@ class tables_t {
                 return false;
         if (name == "ctts") return take_counts(content, 4);
         if (name == "elst") track_.edits += number(content, 4, 4);
-        if (name == "stts") track_.is_odd |= number(content, 4, 4) != 1 || number(content, 12, 4) != 1;
+        if (name == "stts" && !take_durations(content)) return false;
         bool const is_offsets = name == "stco" || name == "co64";
         if (name != "stsc" && !is_offsets) return true;
         if (!track_.depth || (!is_offsets && track_.chunk_samples.size())) return false;
