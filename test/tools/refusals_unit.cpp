@@ -100,7 +100,9 @@ class lock_folder_t {
 TEST(MediaEncoder, AFileThatMemoryRanOutForIsToldByItself) {
     auto const too_large = [] { return ended(uform_status_out_of_memory_k, "no memory for a picture", 0); };
     auto const malformed = [] { return ended(uform_status_malformed_k, "the file is cut short", 0); };
+    auto const too_deep = [] { return ended(uform_status_out_of_memory_k, "scratch memory is out"); };
     EXPECT_EQ(with_bad_alone(too_large), "1: no memory for a picture");
+    EXPECT_EQ(with_bad_alone(too_deep), "1: scratch memory is out");
     EXPECT_EQ(with_bad_alone(malformed), "1: the file is cut short");
 }
 

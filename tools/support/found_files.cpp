@@ -45,8 +45,10 @@ void walk(fs::path const &folder, written_files_t const &written, std::vector<fo
     for (fs::path const &entry : entries) {
         struct stat about = {};
         if (::lstat(entry.c_str(), &about) != 0) {
-            if (errno == EACCES) return found.push_back({folder.string(), not_entered_k}); // as all its entries do
-            if (!is_nothing(errno)) found.push_back({entry.string(), reason_of(errno)});   // else gone since
+            int const code = errno;
+            if (code == EACCES && ::access(folder.c_str(), X_OK) != 0) // and so do all its entries
+                return found.push_back({folder.string(), not_entered_k});
+            if (!is_nothing(code)) found.push_back({entry.string(), reason_of(code)}); // else gone since
             continue;
         }
         if (S_ISDIR(about.st_mode)) {
@@ -63,9 +65,13 @@ void walk(fs::path const &folder, written_files_t const &written, std::vector<fo
 
 std::vector<found_file_t> unread; // of the call of `glob` that runs, which hands its callback nothing of ours
 
-int note_unread(char const *folder, int code) {
-    if (!is_nothing(code)) unread.push_back({folder, reason_of(code)});
-    return 0; // the other folders may be read
+int note_unread(char const *folder, int code) noexcept {
+    try {
+        if (!is_nothing(code)) unread.push_back({folder, reason_of(code)});
+        return 0; // the other folders may be read
+    } catch (...) {
+        return 1; // for want of memory, which may not pass through C
+    }
 }
 
 void find(fs::path const &path, written_files_t const &written, std::vector<found_file_t> &found) {
@@ -88,7 +94,7 @@ std::vector<found_file_t> find_files(std::string const &name, written_files_t co
     unread.clear();
     int const failed_glob = ::glob(name.c_str(), 0, note_unread, &matches);
     found.swap(unread);
-    if (failed_glob == GLOB_NOSPACE) throw std::bad_alloc();
+    if (failed_glob == GLOB_NOSPACE || failed_glob == GLOB_ABORTED) throw std::bad_alloc();
     if (failed_glob != 0 && found.empty()) return {{name, "matches no file"}};
     std::vector<std::string> paths(matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
     std::sort(paths.begin(), paths.end()); // glob sorts by the locale

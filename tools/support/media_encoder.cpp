@@ -100,7 +100,8 @@ bool media_encoder_t::fails_alone(file_batch_t const &batch, std::size_t index, 
     truncated_ = truncated;
     if (uform_outcome_status(&own) == uform_status_success_k) return false;
     outcome = own;
-    if (own.item == 0) outcome.item = index;
+    bool const lacks_memory = uform_outcome_status(&own) == uform_status_out_of_memory_k; // wherever it ran out
+    if (own.item == 0 || lacks_memory) outcome.item = index;
     return true;
 }
 

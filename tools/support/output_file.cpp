@@ -60,6 +60,11 @@ void check_apart(std::string const &target, std::string const &source) {
 
 void spare_media(std::string const &target) {
     if (target.empty() || target == "-" || ::access(target.c_str(), F_OK) != 0) return;
+    if (::access(target.c_str(), R_OK) != 0)
+        fail_at(
+            target, 0,
+            "may not be read, so it could be a picture, a clip, a recording or a shard, which would be written over; "
+            "choose another name, or change its permissions");
     std::string const head = read_head(target, signature_bytes_k);
     if (modality_of(head) || is_tar(head))
         fail_at(target, 0,
