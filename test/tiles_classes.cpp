@@ -131,8 +131,8 @@ TEST(tiles, products_go_through_tiles) {
     emulated_products = 0;
     gemm_wide_case(emulated_table(), lane, {.rows = 3, .columns = 128, .depth = 32}); // with an addend and without
     EXPECT_EQ(emulated_products, 2 * 2 * 4);
-    emulated_products =
-        0; // of 64 x 64 weights over 40 rows, added and set in two ways: each four squares of four, two steps
+    // Of 64 x 64 weights over 40 rows, added and set in two ways: each four squares of four, two steps.
+    emulated_products = 0;
     gemm_backward_weight_case(emulated_table(), lane, {.rows = 40, .columns = 64, .depth = 64});
     EXPECT_EQ(emulated_products, 3 * 4 * 4 * 2);
 }

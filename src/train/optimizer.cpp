@@ -115,7 +115,8 @@ void clip(lane_t &lane, tensor_view_t const &tensor, update_scratch_t const &swe
 /** Float32 masters, of norms, biases and temperatures: too few elements to be a class's. */
 void update_row_f32(updated_row_t const &row, float maximum, float *master) noexcept {
     for (std::size_t j = 0; j < row.columns; ++j)
-        master[j] = std::min(maximum, serial::updated_weight(row, j, master[j]));
+        master[j] = std::min(maximum, serial::updated_weight(row, row.gradient[j], row.column_scales[j],
+                                                             row.first_moment[j], master[j]));
 }
 
 /** Rows are taken in groups that start at a multiple of a chunk of draws: one at a time where columns are one. */

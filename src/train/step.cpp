@@ -20,10 +20,6 @@ namespace uform {
 
 namespace {
 
-/** Tokens of a chunk that go forward together, for each thread of the lane: a chunk is cut for gradients of weights, which
- *  want many rows, and what it computes overflows a core's caches between one operation and the next. */
-constexpr std::size_t strip_tokens_k = 256;
-
 /** In eight sums, so that an addition waits for none before it. */
 double sum_of_squares(std::span<float const> values) noexcept {
     constexpr std::size_t sums_k = 8;

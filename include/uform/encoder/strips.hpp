@@ -8,6 +8,10 @@
 
 namespace uform {
 
+/** Tokens of a chunk that go forward together, for each thread of the lane: a chunk is cut for gradients of weights, which
+ *  want many rows, and what it computes overflows a core's caches between one operation and the next. */
+inline constexpr std::size_t strip_tokens_k = 256;
+
 /** Calls `body(items, first_token)` for consecutive whole items of at most `tokens` together, or for a longer one alone;
  *  offsets of each strip start at zero. */
 template <typename body_>

@@ -32,18 +32,8 @@ struct edge_sums_sink_t {
     }
 };
 
-/** Sums that are set and not read again before caches have seen much else: no line of theirs is fetched to be written. */
-struct far_sums_sink_t {
-    static constexpr bool continues_k = false;
-    float *sums;
-    std::size_t stride;
-
-    far_sums_sink_t from(std::size_t row, std::size_t column) const { return {sums + row * stride + column, stride}; }
-    f32x_t start(std::size_t, std::size_t) const { return zero(); }
-    void finish(std::size_t row, std::size_t column, f32x_t sum) const { store_far(sums + row * stride + column, sum); }
-};
-
-/** Whether a matrix of sums is too large to be found in the second-level cache, and lies as whole registers do. */
+/** Whether a matrix of sums takes more than half of the second-level cache, as its operands want the rest, so that no
+ *  line of it need be fetched to be written; and lies as whole registers do. */
 inline bool is_far(std::size_t outputs, std::size_t inputs, float const *sums, std::size_t cache_bytes) {
     constexpr std::size_t register_bytes = lanes_k * sizeof(float);
     bool const is_aligned = reinterpret_cast<std::uintptr_t>(sums) % register_bytes == 0 && inputs % lanes_k == 0;
@@ -95,7 +85,7 @@ void gemm_backward_weight(lane_t &lane, std::size_t rows, std::size_t outputs, s
         bool const is_last = row + zipped_rows_k >= rows;
         auto const multiply_these = adds ? multiply_zipped<sums_sink_t<true>>
                                     : is_last && is_far(outputs, inputs, d_w_sum.data, lane.cache_bytes())
-                                        ? multiply_zipped<far_sums_sink_t>
+                                        ? multiply_zipped<sums_sink_t<false, true>>
                                         : multiply_zipped<sums_sink_t<false>>;
         std::size_t const step = least(rows - row, zipped_rows_k);
         lane.rows(left.count() + right.count(), 1, [&](std::size_t first, std::size_t last, lane_t &) {

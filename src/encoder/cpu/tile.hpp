@@ -75,8 +75,9 @@ constexpr std::size_t unit_of(float const *) { return 1; }
 template <typename element_>
 constexpr std::size_t rows_of_tile_k = tile_rows_k;
 
-/** Sums kept in memory between calls, in float. `adds_` continues them, otherwise they are set. */
-template <bool adds_>
+/** Sums kept in memory between calls, in float. `adds_` continues them, otherwise they are set; `far_` stores them past
+ *  the caches, where they are not read again before those have seen much else. */
+template <bool adds_, bool far_ = false>
 struct sums_sink_t {
     static constexpr bool continues_k = adds_;
     float *sums; // [rows, 64] at `stride`
@@ -87,7 +88,12 @@ struct sums_sink_t {
         if constexpr (adds_) return load(sums + row * stride + column);
         return zero();
     }
-    void finish(std::size_t row, std::size_t column, f32x_t sum) const { store(sums + row * stride + column, sum); }
+    void finish(std::size_t row, std::size_t column, f32x_t sum) const {
+        if constexpr (far_)
+            store_far(sums + row * stride + column, sum);
+        else
+            store(sums + row * stride + column, sum);
+    }
 };
 
 /**
