@@ -66,7 +66,8 @@ std::string with_bad_alone(std::function<uform_outcome_t()> const &alone) {
         return ended(uform_status_success_k);
     };
     executor_t const executor = make_executor(1, uform_cpu_class_derived_k);
-    media_encoder_t encoder("m.safetensors", model_t(), executor, uform_modality_image_k);
+    model_t const model;
+    media_encoder_t encoder("m.safetensors", model, executor, uform_modality_image_k);
     file_batch_t batch;
     for (std::string_view const file : {"a", "bad", "c"}) batch.add(file);
     std::vector<refused_t> refused;
